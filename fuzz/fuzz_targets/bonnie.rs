@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use plumb_tools_classic::bonnie::lower::lower;
 use plumb_tools_classic::bonnie::random::NumberSource;
-use plumb_tools_classic::bonnie::{Machine, Settings, published, published_lines};
+use plumb_tools_classic::bonnie::{Machine, BonnieSettings, published, published_lines};
 use plumb_fuzz::words_and_file;
 
 fuzz_target!(|data: &str| {

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plumb_tools_app::vdbench::{Places, Script, Settings, lower, print};
+use plumb_tools_app::vdbench::{Places, Script, VdbenchSettings, lower, print};
 use plumb_workload_text::validate::validate;
 
 /// Of a file with thousands of runs, these are enough.

@@ -3,7 +3,7 @@
 //! PostMark draws everything from one Mersenne Twister that it seeds with 42, so a configuration fixes the sequence of
 //! operations and every byte, on any machine. The sequence itself is [`PostmarkDraws`], which runs of PostMark's load take too.
 
-use plumb_tools_classic::postmark::{Settings, run_of};
+use plumb_tools_classic::postmark::{PostmarkSettings, run_of};
 use plumb_workload::program::postmark::PostmarkDraws;
 
 pub use plumb_workload::program::postmark::Totals;
@@ -28,11 +28,11 @@ pub enum NotReplayable {
 }
 
 /// Replays a run on paper.
-pub fn replay(settings: &Settings) -> Result<Totals, NotReplayable> {
+pub fn replay(settings: &PostmarkSettings) -> Result<Totals, NotReplayable> {
     const SIZE_MAX_BYTES: u32 = 1 << 29;
     const FILES_MAX: u32 = 4_000_000;
     const TRANSACTIONS_MAX: u32 = 20_000_000;
-    let Settings { low, high, number, transactions, .. } = *settings;
+    let PostmarkSettings { low, high, number, transactions, .. } = *settings;
     if transactions < 10 {
         return Err(NotReplayable::TooFew);
     }
@@ -51,15 +51,15 @@ pub fn replay(settings: &Settings) -> Result<Totals, NotReplayable> {
 mod tests {
     use super::*;
 
-    fn of(low: u32, high: u32, number: u32, transactions: u32) -> Settings {
-        Settings { low, high, number, transactions, ..Settings::default() }
+    fn of(low: u32, high: u32, number: u32, transactions: u32) -> PostmarkSettings {
+        PostmarkSettings { low, high, number, transactions, ..PostmarkSettings::default() }
     }
 
     /// What PostMark 1.53 printed for the same settings: files created, read, appended, left; MiB read and written.
     #[test]
     fn totals_are_those_of_the_real_tool() {
         for (settings, counts, mib_read, mib_written) in [
-            (Settings::default(), [764, 243, 257, 528], 1.36, 4.45),
+            (PostmarkSettings::default(), [764, 243, 257, 528], 1.36, 4.45),
             (of(1000, 100_000, 2000, 50_000), [27_272, 24_986, 24_955, 2544], 1579.51, 1717.98),
             (of(1000, 300_000, 4000, 50_000), [29_002, 25_108, 24_865, 4004], 4668.08, 5420.00),
             (of(1, 1000, 30_000, 50_000), [54_911, 24_921, 24_964, 29_822], 13.61, 31.35),
@@ -70,8 +70,8 @@ mod tests {
             let close = |bytes: u64, mib: f64| (bytes as f64 / (1 << 20) as f64 - mib).abs() < 0.006 + mib * 1e-4;
             assert!(close(totals.bytes_read, mib_read) && close(totals.bytes_written, mib_written), "{totals:?}");
         }
-        assert_eq!(replay(&Settings::default()).unwrap().bytes_read, 1_430_770);
-        assert_eq!(replay(&Settings::default()).unwrap().bytes_written, 4_662_068);
+        assert_eq!(replay(&PostmarkSettings::default()).unwrap().bytes_read, 1_430_770);
+        assert_eq!(replay(&PostmarkSettings::default()).unwrap().bytes_written, 4_662_068);
     }
 
     #[test]
@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(replay(&of(0, 1000, 10, 100)), Err(NotReplayable::Sizes));
         assert_eq!(replay(&of(1000, 10, 10, 100)), Err(NotReplayable::Sizes));
         assert_eq!(replay(&of(1, 1 << 30, 10, 100)), Err(NotReplayable::TooLarge));
-        let only_deletions = Settings { bias_create: 0, ..of(500, 1000, 10, 100) };
+        let only_deletions = PostmarkSettings { bias_create: 0, ..of(500, 1000, 10, 100) };
         assert_eq!(replay(&only_deletions), Err(NotReplayable::OutOfFiles));
     }
 }

@@ -66,7 +66,7 @@ impl PauseWatch {
 
 fn watch(is_over: &AtomicBool, began_ns: u64) -> Result<Vec<Pause>, ProbeError> {
     let waits = OwnWaits::open()?;
-    let mut state = Watching::new(began_ns, waits.look()?, stolen_ns());
+    let mut state = PausesFound::new(began_ns, waits.look()?, stolen_ns());
     let mut ticks = 0;
     while !is_over.load(Ordering::Acquire) {
         thread::park_timeout(TICK);
@@ -132,16 +132,16 @@ impl OwnWaits {
 }
 
 /// The looks so far. Pure, so that tests own the time.
-struct Watching {
+struct PausesFound {
     began_ns: u64,
     last: Look,
     stolen_ns: Option<u64>,
     pauses: Vec<Pause>,
 }
 
-impl Watching {
-    fn new(began_ns: u64, first: Look, stolen_ns: Option<u64>) -> Watching {
-        Watching { began_ns, last: first, stolen_ns, pauses: Vec::new() }
+impl PausesFound {
+    fn new(began_ns: u64, first: Look, stolen_ns: Option<u64>) -> PausesFound {
+        PausesFound { began_ns, last: first, stolen_ns, pauses: Vec::new() }
     }
 
     fn overslept_ns(&self, now: &Look) -> u64 {
@@ -200,7 +200,7 @@ mod tests {
     fn pauses(sleeps: &[Sleep]) -> Vec<(PauseCause, u64)> {
         let mut now = Look { monotonic_ns: 7 * MS, boot_ns: 9 * MS, waited_ns: MS, continues: 3 };
         let mut stolen_ns = 0;
-        let mut state = Watching::new(now.monotonic_ns, now, Some(stolen_ns));
+        let mut state = PausesFound::new(now.monotonic_ns, now, Some(stolen_ns));
         for sleep in sleeps {
             now.monotonic_ns += sleep.took * MS;
             now.boot_ns += (sleep.took + sleep.suspended) * MS;

@@ -6,12 +6,12 @@ use plumb_result::CellMetric;
 use plumb_tools::FileError;
 use plumb_tools_app::elbencho::lower::{Found, Places, lower};
 use plumb_tools_app::elbencho::tree::Entry;
-use plumb_tools_app::elbencho::{self, Action, Settings};
+use plumb_tools_app::elbencho::{self, Action, ElbenchoSettings};
 
 /// An `elbencho` command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ElbenchoCommand {
-    said: Settings,
+    said: ElbenchoSettings,
 }
 
 /// A machine of which only the command is known.
@@ -72,7 +72,7 @@ impl ElbenchoCommand {
     /// Whether its paths are directories. What a path is cannot be asked: one with several files, or whose directories
     /// are made or removed, is a directory.
     fn makes_directories(&self) -> bool {
-        let Settings { dirs, files, phases, .. } = &self.said;
+        let ElbenchoSettings { dirs, files, phases, .. } = &self.said;
         *dirs > 1 || *files > 1 || phases.mkdirs || phases.deldirs
     }
 
@@ -85,7 +85,7 @@ impl ElbenchoCommand {
 
     /// Bytes of all its files, where the command says how large they are.
     pub fn size_bytes(&self) -> Option<u64> {
-        let Settings { size, threads, dirs, files, paths, tree, .. } = &self.said;
+        let ElbenchoSettings { size, threads, dirs, files, paths, tree, .. } = &self.said;
         // Threads share the files that are named, and have those of directories for themselves.
         let count = if self.makes_directories() {
             u64::from(*threads).checked_mul(u64::from((*dirs).max(1)))?.checked_mul(u64::from((*files).max(1)))?
@@ -133,7 +133,7 @@ impl ElbenchoCommand {
 
     /// Rates that it prints of its phases.
     pub fn yields(&self) -> Vec<CellMetric> {
-        let Settings { phases, rand, .. } = &self.said;
+        let ElbenchoSettings { phases, rand, .. } = &self.said;
         let (write, read) = if *rand {
             (CellMetric::RandomWrite, CellMetric::RandomRead)
         } else {

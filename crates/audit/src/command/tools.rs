@@ -136,14 +136,14 @@ impl DdCommand {
 /// A `bonnie++` command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BonnieCommand {
-    said: bonnie::Settings,
+    said: bonnie::BonnieSettings,
 }
 
 impl BonnieCommand {
     /// As the newest version reads it, else as 1.03 does; `None` where both refuse it. Nothing is known of the machine.
     pub(super) fn read(words: &[String]) -> Option<BonnieCommand> {
         let machine = bonnie::Machine::default();
-        let read = |words: &[String]| bonnie::Settings::read("bonnie++", words, &machine).ok();
+        let read = |words: &[String]| bonnie::BonnieSettings::read("bonnie++", words, &machine).ok();
         let old = || read(&[&["--as-version=1.03".to_owned()], words].concat());
         read(words).or_else(old).map(|said| BonnieCommand { said })
     }
@@ -201,7 +201,7 @@ impl BonnieCommand {
 /// An `iozone` command.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IozoneCommand {
-    said: iozone::Settings,
+    said: iozone::IozoneSettings,
 }
 
 /// A machine about which nothing is known.
@@ -290,7 +290,7 @@ impl IozoneCommand {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PostmarkCommand {
     /// Its settings, with defaults where none were printed.
-    pub settings: postmark::Settings,
+    pub settings: postmark::PostmarkSettings,
     /// Commands that set them.
     stated: Vec<&'static str>,
 }

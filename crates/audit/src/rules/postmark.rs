@@ -6,7 +6,7 @@ use crate::numbers::{Base, PrintedNumber};
 use crate::postmark::{Totals, replay};
 use crate::view::{CellView, TestView, View};
 use plumb_result::{CellMetric, Level};
-use plumb_tools_classic::postmark::Settings;
+use plumb_tools_classic::postmark::PostmarkSettings;
 use plumb_trust::text::{bytes, bytes_decimal, percent};
 
 pub(crate) static DEFAULTS: Rule = Rule {
@@ -296,30 +296,30 @@ fn parameters(view: &View<'_>) -> Vec<Draft> {
 /// Settings with one of them changed.
 struct Changed {
     what: String,
-    settings: Settings,
+    settings: PostmarkSettings,
 }
 
 /// Settings that differ in one number, as a slip of a pen makes them: half, double, a tenth, tenfold, the default, or
 /// that of another test.
-fn near<'a>(stated: &Settings, others: impl Iterator<Item = &'a Settings>) -> Vec<Changed> {
-    let default = Settings::default();
-    let others: Vec<&Settings> = others.collect();
-    let others: Vec<&Settings> = others.into_iter().chain([&default]).collect();
+fn near<'a>(stated: &PostmarkSettings, others: impl Iterator<Item = &'a PostmarkSettings>) -> Vec<Changed> {
+    let default = PostmarkSettings::default();
+    let others: Vec<&PostmarkSettings> = others.collect();
+    let others: Vec<&PostmarkSettings> = others.into_iter().chain([&default]).collect();
     let mut found: Vec<Changed> = Vec::new();
-    let mut add = |what: String, settings: Settings| {
+    let mut add = |what: String, settings: PostmarkSettings| {
         if settings != *stated && !found.iter().any(|known| known.settings == settings) {
             found.push(Changed { what, settings });
         }
     };
     let around = |value: u32| [value / 2, value.saturating_mul(2), value / 10, value.saturating_mul(10)];
     for number in around(stated.number).into_iter().chain(others.iter().map(|other| other.number)) {
-        add(format!("number = {number}"), Settings { number, ..stated.clone() });
+        add(format!("number = {number}"), PostmarkSettings { number, ..stated.clone() });
     }
     for transactions in around(stated.transactions).into_iter().chain(others.iter().map(|other| other.transactions)) {
-        add(format!("transactions = {transactions}"), Settings { transactions, ..stated.clone() });
+        add(format!("transactions = {transactions}"), PostmarkSettings { transactions, ..stated.clone() });
     }
     for (low, high) in others.iter().map(|other| (other.low, other.high)) {
-        add(format!("size = {low} to {high}"), Settings { low, high, ..stated.clone() });
+        add(format!("size = {low} to {high}"), PostmarkSettings { low, high, ..stated.clone() });
     }
     // A slip makes no run of hours out of one of minutes; and replaying it would take as long.
     const WORK_MAX: u64 = 3_000_000;

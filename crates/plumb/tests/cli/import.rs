@@ -155,8 +155,8 @@ const FORMS: [(&str, &str, usize); 25] = [
     ("iozone -R -b ioz.xls -i0 -i1 -s 4m -r 64k -f ioz", "ioz.xls", 4),
     // Whether it read or wrote is not in its output.
     ("dd if=/dev/zero of=dd1 bs=64k count=640", "err", 0),
-    ("ior -w -r -b 4m -t 64k -o iorf", "out", 4),
-    ("ior -w -r -b 4m -t 64k -o iorf -O summaryFormat=JSON", "out", 4),
+    ("ior -w -r -b 64m -t 64k -o iorf", "out", 4),
+    ("ior -w -r -b 64m -t 64k -o iorf -O summaryFormat=JSON", "out", 4),
     ("mdtest -n 50 -d md", "out", 4),
     ("elbencho -w -t 1 -s 32m -b 64k --csvfile e.csv ef", "e.csv", 2),
     ("elbencho -w -t 1 -s 32m -b 64k --jsonfile e.json ef", "e.json", 2),

@@ -577,7 +577,8 @@ fn ptrace_needs_no_rights() {
     };
     wait_until("the shell is followed", || traced(sleeps.id()));
     std::thread::sleep(std::time::Duration::from_millis(200));
-    super::interrupted::signal(&record, rustix::process::Signal::INT);
+    // A shell that starts the tests in the background has them ignore SIGINT, and Plumb too.
+    super::interrupted::signal(&record, rustix::process::Signal::TERM);
     record.wait().unwrap();
     assert!(!traced(sleeps.id()) && sleeps.try_wait().unwrap().is_none(), "it goes on, and nobody follows it");
     sleeps.kill().unwrap();

@@ -292,7 +292,7 @@ fn try_words(tool: &str, args: &[String], lines: &[String]) -> Result<(), Dialec
         },
         "bonnie++" => {
             let machine = bonnie::Machine { ram_mib: 1024, ..bonnie::Machine::default() };
-            match bonnie::Settings::read("bonnie++", &words, &machine) {
+            match bonnie::BonnieSettings::read("bonnie++", &words, &machine) {
                 Ok(_) => Ok(()),
                 Err(error) => wrong("args", &error.0),
             }
@@ -346,7 +346,7 @@ pub fn moved_bytes(work: &HostWork, ram: Option<u64>) -> Option<(u64, u64)> {
         },
         "bonnie++" => {
             let machine = bonnie::Machine { ram_mib: (ram / f64::from(1 << 20)) as i64, ..bonnie::Machine::default() };
-            let settings = bonnie::Settings::read("bonnie++", &words, &machine).ok()?;
+            let settings = bonnie::BonnieSettings::read("bonnie++", &words, &machine).ok()?;
             Some(bonnie_bytes(&settings))
         }
         _ => None,
@@ -366,7 +366,7 @@ fn postmark_bytes(stdin: &str) -> (u64, u64) {
 }
 
 /// Each test goes over the file, most of them twice. Of the automatic mode nothing is said.
-fn iozone_bytes(settings: &iozone::Settings) -> Option<(u64, u64)> {
+fn iozone_bytes(settings: &iozone::IozoneSettings) -> Option<(u64, u64)> {
     use iozone::{Test, TestMode};
     let TestMode::Single(point) = &settings.mode else { return None };
     let size = point.file_kb.checked_mul(1024)?;
@@ -386,7 +386,7 @@ fn iozone_bytes(settings: &iozone::Settings) -> Option<(u64, u64)> {
 }
 
 /// The large file is written twice and read twice, its part for single bytes once more; small files come in two series.
-fn bonnie_bytes(settings: &bonnie::Settings) -> (u64, u64) {
+fn bonnie_bytes(settings: &bonnie::BonnieSettings) -> (u64, u64) {
     let mib = |mib: i64| (mib.max(0) as u64).saturating_mul(1 << 20);
     let large =
         mib(settings.size_mib).saturating_mul(2).saturating_add(mib(settings.per_char_mib.min(settings.size_mib)));

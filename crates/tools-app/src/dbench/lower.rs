@@ -1,6 +1,6 @@
 //! From settings to a workload.
 
-use super::settings::Settings;
+use super::settings::DbenchSettings;
 use plumb_workload::files::Names;
 use plumb_workload::phase::{ClockScope, End, Flush, OnError, Phase, Stop};
 use plumb_workload::program::{LoadFileStep, Program, ProgramContent, ScratchTarget, Step};
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 const TARGET: &str = "clients";
 
 /// The workload of a command line.
-pub fn lower(settings: &Settings) -> Workload {
+pub fn lower(settings: &DbenchSettings) -> Workload {
     let step = LoadFileStep {
         path: PathBuf::from(&settings.load),
         sync_open: settings.sync_open,

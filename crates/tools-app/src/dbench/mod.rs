@@ -9,7 +9,7 @@ mod settings;
 
 pub use lower::lower;
 pub use plumb_workload::program::{LoadFile, LoadFileError};
-pub use settings::{Action, Settings, help, read};
+pub use settings::{Action, DbenchSettings, help, read};
 
 #[cfg(test)]
 mod tests;

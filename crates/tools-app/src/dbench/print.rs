@@ -1,6 +1,6 @@
 //! What dbench prints.
 
-use super::settings::Settings;
+use super::settings::DbenchSettings;
 use plumb_result::PhaseMeasurement;
 use plumb_result::histogram::Histogram;
 use plumb_result::measurement::OpMeasurement;
@@ -9,7 +9,7 @@ use plumb_workload::OpKind;
 use std::collections::BTreeMap;
 
 /// The first lines.
-pub fn head(settings: &Settings) -> String {
+pub fn head(settings: &DbenchSettings) -> String {
     format!(
         "dbench version 4.00 (plumb)\n\nRunning for {} seconds with load '{}' and minimum warmup {} secs\n",
         settings.time_s,
@@ -19,7 +19,7 @@ pub fn head(settings: &Settings) -> String {
 }
 
 /// When all clients are there.
-pub fn released(settings: &Settings) -> String {
+pub fn released(settings: &DbenchSettings) -> String {
     let clients = settings.clients;
     format!("{clients} of {clients} processes prepared for launch   0 sec\nreleasing clients\n")
 }
@@ -75,7 +75,7 @@ fn ms(ns: Option<u64>) -> f64 {
 }
 
 /// A line amid a run, at this time; `last` is what was done when the one before was printed.
-pub fn line(settings: &Settings, seconds: f64, done: &Done, last: &Done) -> String {
+pub fn line(settings: &DbenchSettings, seconds: f64, done: &Done, last: &Done) -> String {
     format!(
         "{:>4}  {:>8}  {:>7.2} MB/sec  execute {seconds:>3.0} sec  latency {:.3} ms\n",
         settings.clients,
@@ -86,7 +86,7 @@ pub fn line(settings: &Settings, seconds: f64, done: &Done, last: &Done) -> Stri
 }
 
 /// Behind the last line.
-pub fn report(settings: &Settings, phase: &PhaseMeasurement) -> String {
+pub fn report(settings: &DbenchSettings, phase: &PhaseMeasurement) -> String {
     let mut text =
         "\n Operation      Count    AvgLat    MaxLat\n ----------------------------------------\n".to_owned();
     for (name, kind) in OPERATIONS {

@@ -56,12 +56,12 @@ pub enum Action {
     /// The help.
     Help,
     /// A run.
-    Run(Settings),
+    Run(DbenchSettings),
 }
 
 /// A command line, understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
+pub struct DbenchSettings {
     /// How many clients.
     pub clients: u32,
     /// Seconds.
@@ -82,7 +82,7 @@ pub struct Settings {
     pub keeps: bool,
 }
 
-impl Settings {
+impl DbenchSettings {
     /// Seconds before anything is measured.
     pub fn warmup_s(&self) -> u64 {
         self.time_s / 5
@@ -94,7 +94,7 @@ impl Settings {
 /// # Errors
 /// In words.
 pub fn read(words: &[String]) -> Result<Action, String> {
-    let mut settings = Settings {
+    let mut settings = DbenchSettings {
         clients: 0,
         time_s: 600,
         load: LOAD_FILE.to_owned(),

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// What dbench 4.00 printed behind a run of small.txt.
 const GOLDEN: &str = include_str!("../../golden/dbench/run.out");
 
-fn settings(line: &str) -> Settings {
+fn settings(line: &str) -> DbenchSettings {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     match read(&words).unwrap() {
         Action::Run(settings) => settings,

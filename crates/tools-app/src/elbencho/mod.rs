@@ -1,6 +1,6 @@
 //! elbencho: turns its command line into a workload, and results into its tables and files.
 //!
-//! 1. [`read`]: reads a command line into [`Settings`], by the table of [`options`].
+//! 1. [`read`]: reads a command line into [`ElbenchoSettings`], by the table of [`options`].
 //! 2. [`lower::lower`]: a workload of elbencho's phases in their fixed order; facts about the paths come from [`lower::Places`].
 //! 3. [`print`]: the table, CSV, JSON and live rows of a measured phase.
 //!
@@ -21,8 +21,8 @@ mod wrong;
 
 use plumb_tools::FileError;
 use said::Said;
-pub use settings::{Action, Live, LiveCsv, OutputSettings, Phases, Rwmix, Settings, TreeSettings};
-pub use wrong::Wrong;
+pub use settings::{Action, ElbenchoSettings, Live, LiveCsv, OutputSettings, Phases, Rwmix, TreeSettings};
+pub use wrong::ElbenchoUsageError;
 
 /// The version that is followed.
 pub const VERSION: &str = "3.1-10";
@@ -31,7 +31,10 @@ pub const VERSION: &str = "3.1-10";
 ///
 /// # Errors
 /// All errors in it.
-pub fn read(words: &[String], file: &mut dyn FnMut(&str) -> Result<String, FileError>) -> Result<Settings, Vec<Wrong>> {
+pub fn read(
+    words: &[String],
+    file: &mut dyn FnMut(&str) -> Result<String, FileError>,
+) -> Result<ElbenchoSettings, Vec<ElbenchoUsageError>> {
     let said = Said::read(words, file).map_err(|wrong| vec![wrong])?;
     let (settings, mut wrong) = settings::settings(&said);
     rules::check(&settings, &mut wrong);

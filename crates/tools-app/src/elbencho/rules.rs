@@ -1,24 +1,26 @@
 //! Which settings exclude each other, or need another.
 
-use super::Wrong;
-use super::settings::{Action, Phases, Rwmix, Settings};
+use super::ElbenchoUsageError;
+use super::settings::{Action, ElbenchoSettings, Phases, Rwmix};
 use plumb_workload::files::RecordLock;
 
 /// Checks what the settings are for.
-pub(super) fn check(settings: &Settings, wrong: &mut Vec<Wrong>) {
+pub(super) fn check(settings: &ElbenchoSettings, wrong: &mut Vec<ElbenchoUsageError>) {
     match settings.action {
         Action::Run | Action::DryRun => together(settings, wrong),
         Action::Service | Action::ServiceInForeground => as_service(settings, wrong),
         Action::Interrupt | Action::Quit if !settings.hosts.are_given() => {
-            wrong.push(Wrong::Together("--interrupt and --quit need --hosts, the services that are meant".to_owned()));
+            wrong.push(ElbenchoUsageError::Together(
+                "--interrupt and --quit need --hosts, the services that are meant".to_owned(),
+            ));
         }
         _ => {}
     }
 }
 
 /// What a service cannot have; what it does not need is left alone, as elbencho does.
-fn as_service(settings: &Settings, wrong: &mut Vec<Wrong>) {
-    let mut say = |text: &str| wrong.push(Wrong::Together(text.to_owned()));
+fn as_service(settings: &ElbenchoSettings, wrong: &mut Vec<ElbenchoUsageError>) {
+    let mut say = |text: &str| wrong.push(ElbenchoUsageError::Together(text.to_owned()));
     if settings.hosts.are_given() {
         say("--service and --hosts cannot be combined: a service waits, and whoever names it in --hosts leads");
     }
@@ -30,7 +32,7 @@ fn as_service(settings: &Settings, wrong: &mut Vec<Wrong>) {
 }
 
 /// What services do not tell or keep for whoever leads them.
-fn over_hosts(settings: &Settings, say: &mut dyn FnMut(&str)) {
+fn over_hosts(settings: &ElbenchoSettings, say: &mut dyn FnMut(&str)) {
     if settings.output.ops_log.is_some() {
         say("--opslog cannot be combined with --hosts: services write no logs for others");
     }
@@ -40,8 +42,8 @@ fn over_hosts(settings: &Settings, say: &mut dyn FnMut(&str)) {
 }
 
 /// Options that exclude each other, or need another.
-fn together(settings: &Settings, wrong: &mut Vec<Wrong>) {
-    let mut say = |text: &str| wrong.push(Wrong::Together(text.to_owned()));
+fn together(settings: &ElbenchoSettings, wrong: &mut Vec<ElbenchoUsageError>) {
+    let mut say = |text: &str| wrong.push(ElbenchoUsageError::Together(text.to_owned()));
     let phases = settings.phases;
     if settings.hosts.are_given() {
         over_hosts(settings, &mut say);

@@ -1,6 +1,6 @@
 //! Options as said, on the command line and in a file.
 
-use super::Wrong;
+use super::ElbenchoUsageError;
 use super::options::{WORDS, named};
 use plumb_tools::FileError;
 use plumb_tools::Support;
@@ -23,7 +23,7 @@ impl Said {
     pub(super) fn read(
         words: &[String],
         file: &mut dyn FnMut(&str) -> Result<String, FileError>,
-    ) -> Result<Said, Wrong> {
+    ) -> Result<Said, ElbenchoUsageError> {
         let mut said = Said::default();
         // What was switched off holds against a file of options.
         let mut off: Vec<&'static str> = Vec::new();
@@ -34,7 +34,7 @@ impl Said {
             }
         }
         if let Some(path) = said.given.get("configfile").cloned() {
-            let text = file(&path).map_err(|error| Wrong::ConfigFile(error.to_string()))?;
+            let text = file(&path).map_err(|error| ElbenchoUsageError::ConfigFile(error.to_string()))?;
             said.config(&path, &text, &off)?;
         }
         if let Some(path) = said.given.get("path") {
@@ -43,7 +43,12 @@ impl Said {
         Ok(said)
     }
 
-    fn take(&mut self, option: &'static Opt, value: Option<String>, off: &mut Vec<&'static str>) -> Result<(), Wrong> {
+    fn take(
+        &mut self,
+        option: &'static Opt,
+        value: Option<String>,
+        off: &mut Vec<&'static str>,
+    ) -> Result<(), ElbenchoUsageError> {
         let value = match (option.takes, value) {
             (Takes::Flag, None) => ON.to_owned(),
             (Takes::Flag, Some(value)) => match switch(&value) {
@@ -52,19 +57,19 @@ impl Said {
                     off.push(option.name);
                     return Ok(());
                 }
-                None => return Err(Wrong::NoSuchSwitch { name: option.name, value }),
+                None => return Err(ElbenchoUsageError::NoSuchSwitch { name: option.name, value }),
             },
-            (_, value) => value.ok_or(Wrong::NoValue { name: option.name })?,
+            (_, value) => value.ok_or(ElbenchoUsageError::NoValue { name: option.name })?,
         };
         let again = self.given.insert(option.name, value).is_some();
         if again && option.takes != Takes::Flag {
-            return Err(Wrong::Twice { name: option.name });
+            return Err(ElbenchoUsageError::Twice { name: option.name });
         }
         Ok(())
     }
 
     /// A file of options: lines of `NAME=VALUE`. What the command line says comes first.
-    fn config(&mut self, path: &str, text: &str, off: &[&'static str]) -> Result<(), Wrong> {
+    fn config(&mut self, path: &str, text: &str, off: &[&'static str]) -> Result<(), ElbenchoUsageError> {
         for (number, line) in text.lines().enumerate() {
             let line = line.split('#').next().unwrap_or_default().trim();
             if line.is_empty() {
@@ -72,11 +77,11 @@ impl Said {
             }
             let place = || format!("{path}:{}", number + 1);
             let Some((name, value)) = line.split_once('=') else {
-                return Err(Wrong::ConfigFile(format!("{}: `{line}` is not NAME=VALUE", place())));
+                return Err(ElbenchoUsageError::ConfigFile(format!("{}: `{line}` is not NAME=VALUE", place())));
             };
             let (name, value) = (name.trim(), value.trim());
-            let option =
-                named(name).ok_or_else(|| Wrong::ConfigFile(format!("{}: unknown option `{name}`", place())))?;
+            let option = named(name)
+                .ok_or_else(|| ElbenchoUsageError::ConfigFile(format!("{}: unknown option `{name}`", place())))?;
             if off.contains(&option.name) || self.given.contains_key(option.name) {
                 continue;
             }
@@ -84,7 +89,9 @@ impl Said {
                 match switch(value) {
                     Some(true) => self.given.insert(option.name, ON.to_owned()),
                     Some(false) => continue,
-                    None => return Err(Wrong::NoSuchSwitch { name: option.name, value: value.to_owned() }),
+                    None => {
+                        return Err(ElbenchoUsageError::NoSuchSwitch { name: option.name, value: value.to_owned() });
+                    }
                 };
             } else {
                 self.given.insert(option.name, value.to_owned());
@@ -94,13 +101,13 @@ impl Said {
     }
 
     /// Refuses what cannot be used.
-    pub(super) fn refusals(&self) -> impl Iterator<Item = Wrong> + '_ {
+    pub(super) fn refusals(&self) -> impl Iterator<Item = ElbenchoUsageError> + '_ {
         self.given.keys().filter_map(|name| {
             let option = named(name)?;
             match option.support {
                 Support::Works | Support::Ignored(_) => None,
-                Support::NotYet(why) => Some(Wrong::NotYet { name: option.name, why }),
-                Support::Never(why) => Some(Wrong::Never { name: option.name, why }),
+                Support::NotYet(why) => Some(ElbenchoUsageError::NotYet { name: option.name, why }),
+                Support::Never(why) => Some(ElbenchoUsageError::Never { name: option.name, why }),
             }
         })
     }
@@ -130,16 +137,16 @@ fn switch(value: &str) -> Option<bool> {
     }
 }
 
-impl From<UnknownOption> for Wrong {
-    fn from(unknown: UnknownOption) -> Wrong {
+impl From<UnknownOption> for ElbenchoUsageError {
+    fn from(unknown: UnknownOption) -> ElbenchoUsageError {
         let Some(name) = unknown.name else {
-            return Wrong::Unknown { given: format!("-{}", unknown.letter), nearest: None };
+            return ElbenchoUsageError::Unknown { given: format!("-{}", unknown.letter), nearest: None };
         };
         let given = format!("--{name}");
         if unknown.candidates.is_empty() {
-            return Wrong::Unknown { given, nearest: WORDS.table.nearest(&name) };
+            return ElbenchoUsageError::Unknown { given, nearest: WORDS.table.nearest(&name) };
         }
         let candidates: Vec<String> = unknown.candidates.iter().map(|option| format!("--{}", option.name)).collect();
-        Wrong::Ambiguous { given, candidates: candidates.join(", ") }
+        ElbenchoUsageError::Ambiguous { given, candidates: candidates.join(", ") }
     }
 }

@@ -1,6 +1,6 @@
 //! The meaning of the options, as far as it depends only on the command line.
 
-use super::Wrong;
+use super::ElbenchoUsageError;
 use super::hosts::{DataSetPart, HostsSettings};
 use super::options::named;
 use super::said::Said;
@@ -157,7 +157,7 @@ pub struct OutputSettings {
 
 /// The settings of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
+pub struct ElbenchoSettings {
     /// What is to be done.
     pub action: Action,
     /// Which phases.
@@ -255,8 +255,8 @@ pub struct Settings {
 }
 
 /// What the options mean.
-pub(super) fn settings(said: &Said) -> (Settings, Vec<Wrong>) {
-    let mut wrong: Vec<Wrong> = said.refusals().collect();
+pub(super) fn settings(said: &Said) -> (ElbenchoSettings, Vec<ElbenchoUsageError>) {
+    let mut wrong: Vec<ElbenchoUsageError> = said.refusals().collect();
     let action = if said.is_on("version") {
         Action::Version
     } else if said.is_on("help") || said.is_on("help-multi") || said.is_on("help-large") || said.is_on("help-bdev") {
@@ -281,7 +281,7 @@ pub(super) fn settings(said: &Said) -> (Settings, Vec<Wrong>) {
         Action::Run
     };
     let mut numbers = NumberReader { said, wrong: &mut wrong };
-    let settings = Settings {
+    let settings = ElbenchoSettings {
         phases: Phases {
             mkdirs: said.is_on("mkdirs"),
             write: said.is_on("write"),
@@ -369,13 +369,13 @@ const MAPPING_ADVICE: [(&str, MappingAdvice); 6] = [
 /// Reads values, and keeps their errors.
 struct NumberReader<'a> {
     said: &'a Said,
-    wrong: &'a mut Vec<Wrong>,
+    wrong: &'a mut Vec<ElbenchoUsageError>,
 }
 
 impl NumberReader<'_> {
     fn complain(&mut self, name: &'static str, found: &'static str, way_out: &'static str) {
         let value = self.said.value(name).to_owned();
-        self.wrong.push(Wrong::Value { name, value, found, way_out });
+        self.wrong.push(ElbenchoUsageError::Value { name, value, found, way_out });
     }
 
     /// A number, with a suffix of powers of 1024 where the option takes bytes.
@@ -459,7 +459,7 @@ impl NumberReader<'_> {
             }
             match super::paths::expand(word) {
                 Ok(expanded) => paths.extend(expanded),
-                Err(error) => self.wrong.push(Wrong::Together(error.to_string())),
+                Err(error) => self.wrong.push(ElbenchoUsageError::Together(error.to_string())),
             }
         }
         // `file://` is how elbencho marks paths of file systems.
@@ -489,7 +489,7 @@ impl NumberReader<'_> {
         let threads = self.small("rwmixthr", 0);
         if self.said.text("rwmixpct").is_some() && self.said.text("rwmixthr").is_some() {
             let text = "--rwmixpct and --rwmixthr cannot be combined; use one of them".to_owned();
-            self.wrong.push(Wrong::Together(text));
+            self.wrong.push(ElbenchoUsageError::Together(text));
         }
         match (u8::try_from(percent).ok().filter(|percent| *percent <= 100), threads) {
             (None, _) => {

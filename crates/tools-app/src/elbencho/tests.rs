@@ -1,17 +1,17 @@
 //! Tests of the command line.
 
-use super::{Action, Rwmix, Settings, Wrong, help, options, read};
+use super::{Action, ElbenchoSettings, ElbenchoUsageError, Rwmix, help, options, read};
 
 fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
 }
 
-pub(super) fn settings(line: &str) -> Settings {
+pub(super) fn settings(line: &str) -> ElbenchoSettings {
     read(&words(line), &mut |path| Err(plumb_tools::FileError::NotPublished { path: path.to_owned() })).unwrap()
 }
 
 fn wrong(line: &str) -> String {
-    let all: Vec<Wrong> =
+    let all: Vec<ElbenchoUsageError> =
         read(&words(line), &mut |path| Err(plumb_tools::FileError::NotPublished { path: path.to_owned() }))
             .unwrap_err();
     all.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")

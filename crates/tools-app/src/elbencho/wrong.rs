@@ -2,7 +2,7 @@
 
 /// Errors in a command line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Wrong {
+pub enum ElbenchoUsageError {
     /// No such option.
     #[error("unknown option `{given}`{}", hint(.nearest))]
     Unknown {

@@ -2,7 +2,7 @@
 
 use super::personalities::{PERSONALITIES, Personality};
 use super::variables::CUSTOM;
-use super::wrong::Wrong;
+use super::wrong::FilebenchUsageError;
 use plumb_tools::permission::ALLOW_SYSTEM;
 use std::fmt::Write;
 
@@ -36,7 +36,7 @@ pub enum Action {
 ///
 /// # Errors
 /// An unknown option, a value that is missing or wrong.
-pub fn read(words: &[String]) -> Result<Action, Wrong> {
+pub fn read(words: &[String]) -> Result<Action, FilebenchUsageError> {
     let mut call = Call::default();
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
@@ -46,7 +46,9 @@ pub fn read(words: &[String]) -> Result<Action, Wrong> {
         };
         let mut value = || {
             let value = joined.clone().or_else(|| rest.next().cloned());
-            value.ok_or_else(|| Wrong::without_place(format!("{name} lacks its value")).help("see `filebench -h`"))
+            value.ok_or_else(|| {
+                FilebenchUsageError::without_place(format!("{name} lacks its value")).help("see `filebench -h`")
+            })
         };
         match name {
             "-f" => call.file = value()?,
@@ -56,7 +58,8 @@ pub fn read(words: &[String]) -> Result<Action, Wrong> {
             "--set" => {
                 let text = value()?;
                 let (name, value) = text.split_once('=').ok_or_else(|| {
-                    Wrong::without_place(format!("--set {text}: there is no value")).help("write --set nfiles=50000")
+                    FilebenchUsageError::without_place(format!("--set {text}: there is no value"))
+                        .help("write --set nfiles=50000")
                 })?;
                 call.settings.push((name.to_owned(), value.to_owned()));
             }
@@ -64,7 +67,7 @@ pub fn read(words: &[String]) -> Result<Action, Wrong> {
                 let text = value()?;
                 let seconds = text.parse().ok().filter(|seconds| *seconds > 0);
                 call.run_s = Some(seconds.ok_or_else(|| {
-                    Wrong::without_place(format!("--run {text}: this is not a time"))
+                    FilebenchUsageError::without_place(format!("--run {text}: this is not a time"))
                         .help("give seconds, such as --run 60")
                 })?);
             }
@@ -72,25 +75,28 @@ pub fn read(words: &[String]) -> Result<Action, Wrong> {
             "--translate" => call.translates = true,
             _ => {
                 let names = ["-f", "-h", "-c", "--personality", "--set", "--run", ALLOW_SYSTEM, "--translate"];
-                let wrong = Wrong::without_place(format!("unknown option `{word}`"));
+                let wrong = FilebenchUsageError::without_place(format!("unknown option `{word}`"));
                 return Err(wrong.nearest(name, names, "see `filebench -h`"));
             }
         }
     }
     match (&call.personality, call.file.is_empty()) {
-        (None, true) => Err(Wrong::without_place("no script is given").help("use -f SCRIPT.f; see `filebench -h`")),
+        (None, true) => {
+            Err(FilebenchUsageError::without_place("no script is given").help("use -f SCRIPT.f; see `filebench -h`"))
+        }
         (Some(_), false) => {
-            Err(Wrong::without_place("-f and --personality both name a script").help("use one of them"))
+            Err(FilebenchUsageError::without_place("-f and --personality both name a script").help("use one of them"))
         }
         _ => Ok(Action::Run(call)),
     }
 }
 
 /// A workload that comes with Plumb.
-fn personality(name: &str) -> Result<Personality, Wrong> {
+fn personality(name: &str) -> Result<Personality, FilebenchUsageError> {
     PERSONALITIES.iter().find(|known| known.name == name).copied().ok_or_else(|| {
         let names: Vec<&str> = PERSONALITIES.iter().map(|known| known.name).collect();
-        Wrong::without_place(format!("unknown personality `{name}`")).help(format!("there are {}", names.join(", ")))
+        FilebenchUsageError::without_place(format!("unknown personality `{name}`"))
+            .help(format!("there are {}", names.join(", ")))
     })
 }
 
@@ -117,13 +123,14 @@ pub fn help() -> String {
 ///
 /// # Errors
 /// There is no custom variable of that type.
-pub fn custom_variables(kind: Option<&str>) -> Result<String, Wrong> {
+pub fn custom_variables(kind: Option<&str>) -> Result<String, FilebenchUsageError> {
     let Some(kind) = kind else {
         let names: Vec<String> = CUSTOM.iter().map(|custom| format!("    {}\n", custom.name)).collect();
         return Ok(format!("List of supported custom variables:\n{}", names.concat()));
     };
     let Some(custom) = CUSTOM.iter().find(|custom| custom.name == kind) else {
-        return Err(Wrong::without_place(format!("unknown custom variable `{kind}`")).help("`filebench -c` lists them"));
+        return Err(FilebenchUsageError::without_place(format!("unknown custom variable `{kind}`"))
+            .help("`filebench -c` lists them"));
     };
     let mut text = format!("{}: parameters, with their defaults\n", custom.name);
     for (name, usual) in custom.parameters.iter().filter(|(name, _)| !name.is_empty()) {

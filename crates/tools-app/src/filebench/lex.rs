@@ -1,6 +1,6 @@
 //! Words of the language, each with its place.
 
-use super::wrong::Wrong;
+use super::wrong::FilebenchUsageError;
 
 /// A place in a script: line and column, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -82,7 +82,7 @@ fn is_inside(character: char) -> bool {
 ///
 /// # Errors
 /// A character that no word begins with, a number that is too large, a text without its end.
-pub(super) fn words(text: &str) -> Result<Vec<Token>, Wrong> {
+pub(super) fn words(text: &str) -> Result<Vec<Token>, FilebenchUsageError> {
     let mut reader = Reader { rest: text.chars().peekable(), place: Place { line: 1, column: 1 } };
     let mut words = Vec::new();
     loop {
@@ -104,24 +104,26 @@ pub(super) fn words(text: &str) -> Result<Vec<Token>, Wrong> {
                 word.push_str(&reader.take_while(is_inside));
                 TokenKind::Word(word)
             }
-            other => return Err(Wrong::at(place, format!("illegal character `{}`", other.escape_debug()))),
+            other => {
+                return Err(FilebenchUsageError::at(place, format!("illegal character `{}`", other.escape_debug())));
+            }
         };
         words.push(Token { place, kind });
     }
 }
 
-fn quoted(reader: &mut Reader<'_>, place: Place) -> Result<String, Wrong> {
+fn quoted(reader: &mut Reader<'_>, place: Place) -> Result<String, FilebenchUsageError> {
     let mut text = String::new();
     loop {
         match reader.next() {
-            None => return Err(Wrong::at(place, "the text has no closing quote")),
+            None => return Err(FilebenchUsageError::at(place, "the text has no closing quote")),
             Some('"') => return Ok(text),
             Some('\\') => match reader.next() {
                 Some('n') => text.push('\n'),
                 Some('$') => text.push(DOLLAR),
                 Some(other @ ('"' | '\\')) => text.push(other),
                 Some(other) => text.extend(['\\', other]),
-                None => return Err(Wrong::at(place, "the text has no closing quote")),
+                None => return Err(FilebenchUsageError::at(place, "the text has no closing quote")),
             },
             Some(other) => text.push(other),
         }
@@ -129,7 +131,7 @@ fn quoted(reader: &mut Reader<'_>, place: Place) -> Result<String, Wrong> {
 }
 
 /// A variable: `$name`, also `${name}` and `$(name)`.
-fn variable(reader: &mut Reader<'_>, place: Place) -> Result<String, Wrong> {
+fn variable(reader: &mut Reader<'_>, place: Place) -> Result<String, FilebenchUsageError> {
     let closing = match reader.next_if(|next| matches!(next, '{' | '(')) {
         Some('{') => Some('}'),
         Some(_) => Some(')'),
@@ -138,13 +140,16 @@ fn variable(reader: &mut Reader<'_>, place: Place) -> Result<String, Wrong> {
     let name = reader.take_while(|next| next.is_ascii_alphanumeric() || matches!(next, '_' | '.'));
     let closed = closing.is_none_or(|closing| reader.next_if(|next| next == closing).is_some());
     match name.is_empty() || !closed {
-        true => Err(Wrong::at(place, "a dollar without the name of a variable").help("write `$name`, or `\\$`")),
+        true => {
+            Err(FilebenchUsageError::at(place, "a dollar without the name of a variable")
+                .help("write `$name`, or `\\$`"))
+        }
         false => Ok(name),
     }
 }
 
 /// A number, with `k`, `m` or `g` for its power of 1024; a word where letters follow.
-fn number(reader: &mut Reader<'_>, first: char, place: Place) -> Result<TokenKind, Wrong> {
+fn number(reader: &mut Reader<'_>, first: char, place: Place) -> Result<TokenKind, FilebenchUsageError> {
     let mut word = String::from(first);
     word.push_str(&reader.take_while(is_inside));
     let digits = word.trim_end_matches(|letter: char| !letter.is_ascii_digit());
@@ -160,9 +165,9 @@ fn number(reader: &mut Reader<'_>, first: char, place: Place) -> Result<TokenKin
         return Ok(TokenKind::Word(word));
     }
     let number = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
-    number
-        .map(TokenKind::Integer)
-        .ok_or_else(|| Wrong::at(place, format!("the number {word} is too large")).help("numbers go up to 2^64 - 1"))
+    number.map(TokenKind::Integer).ok_or_else(|| {
+        FilebenchUsageError::at(place, format!("the number {word} is too large")).help("numbers go up to 2^64 - 1")
+    })
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::script::*;
 use super::session::{CompositeDefinition, Defined, Definitions, ProcessDefinition, SetDefinition};
 use super::table::{Class, FLOWOPS, WITHOUT_EFFECT};
 use super::variables::{Locals, Meant, Variables};
-use super::wrong::Wrong;
+use super::wrong::FilebenchUsageError;
 use plumb_result::measurement::StepMeasurement;
 use plumb_workload::phase::{ClockScope, End, Flush, OnError, Phase, Stop, When};
 use plumb_workload::process::{IoPriority, ProcessRules};
@@ -90,14 +90,18 @@ pub struct Plan {
     /// Lines have histograms.
     pub histograms: bool,
     /// What has no effect.
-    pub remarks: Vec<Wrong>,
+    pub remarks: Vec<FilebenchUsageError>,
 }
 
 /// Lowers what is defined, for a run of this many seconds.
 ///
 /// # Errors
 /// What is wrong with it, with its place.
-pub(super) fn lower(definitions: &Definitions, time_s: Option<u64>, period_s: Option<i64>) -> Result<Plan, Wrong> {
+pub(super) fn lower(
+    definitions: &Definitions,
+    time_s: Option<u64>,
+    period_s: Option<i64>,
+) -> Result<Plan, FilebenchUsageError> {
     let mut lowering = Lowering {
         definitions,
         plan: Plan {
@@ -130,7 +134,8 @@ pub(super) fn lower(definitions: &Definitions, time_s: Option<u64>, period_s: Op
         lowering.process(process, &mut groups).map_err(|wrong| wrong.of_file(&process.file))?;
     }
     if groups.is_empty() {
-        return Err(Wrong::without_place("there is nothing to run").help("define a process with threads above `run`"));
+        return Err(FilebenchUsageError::without_place("there is nothing to run")
+            .help("define a process with threads above `run`"));
     }
     lowering.meet(&mut groups)?;
     let time = match (definitions.mode, time_s) {
@@ -138,7 +143,9 @@ pub(super) fn lower(definitions: &Definitions, time_s: Option<u64>, period_s: Op
         (_, time) => time,
     };
     if time == Some(0) {
-        return Err(Wrong::without_place("a run of 0 seconds measures nothing").help("`run 60` takes a minute"));
+        return Err(
+            FilebenchUsageError::without_place("a run of 0 seconds measures nothing").help("`run 60` takes a minute")
+        );
     }
     let mut plan = lowering.plan;
     plan.workload.phase = vec![Phase {
@@ -179,31 +186,32 @@ impl Seen<'_> {
         self.attributes.get(name).map_or(self.attributes.place, |attribute| attribute.place)
     }
 
-    fn text(&self, name: &str) -> Result<Option<String>, Wrong> {
+    fn text(&self, name: &str) -> Result<Option<String>, FilebenchUsageError> {
         self.value(name).map(|value| self.variables.text(value, self.locals)).transpose()
     }
 
-    fn name(&self) -> Result<String, Wrong> {
+    fn name(&self) -> Result<String, FilebenchUsageError> {
         let name = self.text("name")?.filter(|name| !name.is_empty());
-        name.ok_or_else(|| Wrong::at(self.attributes.place, "it has no name").help("add `name=…`"))
+        name.ok_or_else(|| FilebenchUsageError::at(self.attributes.place, "it has no name").help("add `name=…`"))
     }
 
-    fn amount(&self, name: &str) -> Result<Option<Amount>, Wrong> {
+    fn amount(&self, name: &str) -> Result<Option<Amount>, FilebenchUsageError> {
         self.value(name).map(|value| self.variables.amount(value, self.locals)).transpose()
     }
 
-    fn integer(&self, name: &str, usual: u64) -> Result<u64, Wrong> {
+    fn integer(&self, name: &str, usual: u64) -> Result<u64, FilebenchUsageError> {
         self.value(name).map_or(Ok(usual), |value| self.variables.integer(value, self.locals))
     }
 
-    fn boolean(&self, name: &str) -> Result<bool, Wrong> {
+    fn boolean(&self, name: &str) -> Result<bool, FilebenchUsageError> {
         self.value(name).map_or(Ok(false), |value| self.variables.boolean(value, self.locals))
     }
 
     /// A number that fits a type.
-    fn narrow<T: TryFrom<u64>>(&self, name: &str, usual: u64) -> Result<T, Wrong> {
+    fn narrow<T: TryFrom<u64>>(&self, name: &str, usual: u64) -> Result<T, FilebenchUsageError> {
         let number = self.integer(name, usual)?;
-        T::try_from(number).map_err(|_| Wrong::at(self.place(name), format!("`{name}={number}` is too large")))
+        T::try_from(number)
+            .map_err(|_| FilebenchUsageError::at(self.place(name), format!("`{name}={number}` is too large")))
     }
 }
 
@@ -233,27 +241,32 @@ impl Lowering<'_> {
             let message = format!("`{}` has no effect", attribute.name);
             let is_known = self.plan.remarks.iter().any(|remark| remark.message == message);
             if WITHOUT_EFFECT.contains(&attribute.name.as_str()) && !is_known {
-                self.plan.remarks.push(Wrong::at(attribute.place, message).of_file(file));
+                self.plan.remarks.push(FilebenchUsageError::at(attribute.place, message).of_file(file));
             }
         }
     }
 
-    fn set(&mut self, defined: &Defined<SetDefinition>) -> Result<(), Wrong> {
+    fn set(&mut self, defined: &Defined<SetDefinition>) -> Result<(), FilebenchUsageError> {
         let SetDefinition { attributes, single } = &defined.it;
         let locals = Locals::new();
         let seen = self.seen(attributes, &locals);
         let name = seen.name()?;
         let place = attributes.place;
         if self.plan.sets.values().any(|other| *other == name) {
-            return Err(Wrong::at(place, format!("the file set `{name}` is defined twice")));
+            return Err(FilebenchUsageError::at(place, format!("the file set `{name}` is defined twice")));
         }
-        let path = seen.text("path")?.ok_or_else(|| Wrong::at(place, "it has no path").help("add `path=/tmp`"))?;
+        let path = seen
+            .text("path")?
+            .ok_or_else(|| FilebenchUsageError::at(place, "it has no path").help("add `path=/tmp`"))?;
         let prealloc = match seen.value("prealloc").map(|value| self.definitions.variables.meant(value, &locals)) {
             None => 0,
             Some(Ok(Meant::Boolean(yes))) => u64::from(yes) * 100,
             Some(Ok(Meant::Integer(percent @ 0..=100))) => percent,
             Some(Ok(_)) => {
-                return Err(Wrong::at(seen.place("prealloc"), "`prealloc` needs a percentage from 0 to 100"));
+                return Err(FilebenchUsageError::at(
+                    seen.place("prealloc"),
+                    "`prealloc` needs a percentage from 0 to 100",
+                ));
             }
             Some(Err(wrong)) => return Err(wrong),
         };
@@ -317,7 +330,11 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    fn process(&mut self, defined: &Defined<ProcessDefinition>, groups: &mut Vec<WorkerGroup>) -> Result<(), Wrong> {
+    fn process(
+        &mut self,
+        defined: &Defined<ProcessDefinition>,
+        groups: &mut Vec<WorkerGroup>,
+    ) -> Result<(), FilebenchUsageError> {
         let ProcessDefinition { attributes, threads } = &defined.it;
         let locals = Locals::new();
         let seen = self.seen(attributes, &locals);
@@ -327,13 +344,16 @@ impl Lowering<'_> {
             return Ok(());
         }
         let party = self.parties;
-        self.parties = party.checked_add(instances).ok_or_else(|| Wrong::at(attributes.place, "too many processes"))?;
+        self.parties = party
+            .checked_add(instances)
+            .ok_or_else(|| FilebenchUsageError::at(attributes.place, "too many processes"))?;
         self.plan.processes.push(Started { name: name.clone(), instances: instances.into() });
         for thread in threads {
             let seen = self.seen(&thread.attributes, &locals);
             let (own, members) = (seen.name()?, seen.narrow::<u32>("instances", 1)?);
             let place = thread.attributes.place;
-            let count = members.checked_mul(instances).ok_or_else(|| Wrong::at(place, "too many threads"))?;
+            let count =
+                members.checked_mul(instances).ok_or_else(|| FilebenchUsageError::at(place, "too many threads"))?;
             let memory = seen.integer("memsize", 0)?;
             let priority = seen.integer("ioprio", 8)?;
             if count == 0 {
@@ -350,7 +370,8 @@ impl Lowering<'_> {
             }
             self.remarks_are_of(&defined.file);
             let target = self.plan.workload.target.keys().next().cloned().ok_or_else(|| {
-                Wrong::at(place, "there is no file set").help("define one above, even where no flowop uses it")
+                FilebenchUsageError::at(place, "there is no file set")
+                    .help("define one above, even where no flowop uses it")
             })?;
             let mut used = None;
             for step in &steps {
@@ -384,12 +405,12 @@ impl Lowering<'_> {
     }
 
     /// The target of a file set.
-    fn target_of(&self, name: &str, place: Place) -> Result<String, Wrong> {
+    fn target_of(&self, name: &str, place: Place) -> Result<String, FilebenchUsageError> {
         match self.plan.sets.iter().find(|(_, set)| *set == name) {
             Some((target, _)) => Ok(target.clone()),
             None => {
                 let names = self.plan.sets.values().map(String::as_str);
-                let wrong = Wrong::at(place, format!("there is no file set `{name}`"));
+                let wrong = FilebenchUsageError::at(place, format!("there is no file set `{name}`"));
                 Err(wrong.nearest(name, names, "define it above `run`"))
             }
         }
@@ -402,19 +423,25 @@ impl Lowering<'_> {
         }
     }
 
-    fn positions(&self, name: &str, place: Place) -> Result<Vec<Bytes>, Wrong> {
+    fn positions(&self, name: &str, place: Place) -> Result<Vec<Bytes>, FilebenchUsageError> {
         self.definitions.positions.get(name).cloned().ok_or_else(|| {
             let names = self.definitions.positions.keys().map(String::as_str);
-            let wrong = Wrong::at(place, format!("there is no set of positions `{name}`"));
+            let wrong = FilebenchUsageError::at(place, format!("there is no set of positions `{name}`"));
             wrong.nearest(name, names, "`define posset` it above `run`")
         })
     }
 
-    fn flowop(&mut self, flowop: &Flowop, locals: &Locals, outer: Outer<'_>, group: &str) -> Result<SharedStep, Wrong> {
+    fn flowop(
+        &mut self,
+        flowop: &Flowop,
+        locals: &Locals,
+        outer: Outer<'_>,
+        group: &str,
+    ) -> Result<SharedStep, FilebenchUsageError> {
         let place = flowop.attributes.place;
         self.steps += 1;
         if outer.nesting > NESTING_MAX || self.steps > STEPS_MAX {
-            return Err(Wrong::at(place, "there are too many flowops inside of each other"));
+            return Err(FilebenchUsageError::at(place, "there are too many flowops inside of each other"));
         }
         let seen = self.seen(&flowop.attributes, locals);
         let (printed, times) = (seen.name()?, seen.amount("iters")?.unwrap_or(Amount::Fixed(1)));
@@ -459,7 +486,7 @@ impl Lowering<'_> {
             matches!(&does, SharedWork::Read(moves) | SharedWork::Write(moves) if !moves.places.is_empty());
         if let Some(idle) = flowop.attributes.get("possetname").filter(|_| !has_places) {
             let why = "`possetname` has no effect: it is for `read` and `write` with `random`";
-            self.plan.remarks.push(Wrong::at(idle.place, why));
+            self.plan.remarks.push(FilebenchUsageError::at(idle.place, why));
         }
         let says = match &does {
             SharedWork::Note { text } => Some(text.clone()),
@@ -489,7 +516,12 @@ impl Lowering<'_> {
     }
 
     /// The local variables of a composite flowop where it is used.
-    fn bound(&self, composite: &CompositeDefinition, flowop: &Flowop, outer: &Locals) -> Result<Locals, Wrong> {
+    fn bound(
+        &self,
+        composite: &CompositeDefinition,
+        flowop: &Flowop,
+        outer: &Locals,
+    ) -> Result<Locals, FilebenchUsageError> {
         let mut inner = Locals::new();
         let resolved = |value: &Value| match &value.kind {
             ValueKind::Variable(name) => outer.get(name).cloned().unwrap_or_else(|| value.clone()),
@@ -505,13 +537,13 @@ impl Lowering<'_> {
         for given in &flowop.locals {
             if !composite.locals.iter().any(|local| local.name == given.name) {
                 let message = format!("`{}` has no local variable `${}`", flowop.kind, given.name);
-                return Err(Wrong::at(given.place, message));
+                return Err(FilebenchUsageError::at(given.place, message));
             }
         }
         Ok(inner)
     }
 
-    fn built_in(&self, flowop: &Flowop, locals: &Locals) -> Result<(SharedFile, SharedWork), Wrong> {
+    fn built_in(&self, flowop: &Flowop, locals: &Locals) -> Result<(SharedFile, SharedWork), FilebenchUsageError> {
         let seen = self.seen(&flowop.attributes, locals);
         let place = flowop.attributes.place;
         let set = match seen.text("filesetname")? {
@@ -534,7 +566,8 @@ impl Lowering<'_> {
         let size = || seen.amount("iosize").map(|size| size.unwrap_or(Amount::Fixed(0)));
         let some_size = || match size()? {
             Amount::Fixed(0) => {
-                Err(Wrong::at(seen.place("iosize"), format!("`{}` moves nothing", flowop.kind)).help("add `iosize=8k`"))
+                Err(FilebenchUsageError::at(seen.place("iosize"), format!("`{}` moves nothing", flowop.kind))
+                    .help("add `iosize=8k`"))
             }
             size => Ok(size),
         };
@@ -543,12 +576,12 @@ impl Lowering<'_> {
         let target = || {
             let target = seen.text("target")?.filter(|target| !target.is_empty());
             target.ok_or_else(|| {
-                Wrong::at(place, format!("`{}` has no target", flowop.kind))
+                FilebenchUsageError::at(place, format!("`{}` has no target", flowop.kind))
                     .help("add `target=` and the name of a flowop")
             })
         };
         let counted = || seen.text("target").map(|target| target.filter(|target| !target.is_empty()));
-        let transfer = || -> Result<SharedTransfer, Wrong> {
+        let transfer = || -> Result<SharedTransfer, FilebenchUsageError> {
             let random = seen.boolean("random")?;
             let places = match seen.text("possetname")?.filter(|_| random && flowop.kind != "aiowrite") {
                 Some(name) => self.positions(&name, seen.place("possetname"))?,
@@ -577,7 +610,9 @@ impl Lowering<'_> {
             "listdir" => SharedWork::List,
             "aiowrite" => {
                 if !seen.boolean("random")? {
-                    return Err(Wrong::at(place, "`aiowrite` writes at random places only").help("add `random`"));
+                    return Err(
+                        FilebenchUsageError::at(place, "`aiowrite` writes at random places only").help("add `random`")
+                    );
                 }
                 SharedWork::StartWrite(transfer()?)
             }
@@ -599,13 +634,14 @@ impl Lowering<'_> {
             _ => return Err(unknown_flowop(flowop)),
         };
         if does.needs_set() && file.set.is_none() {
-            return Err(Wrong::at(place, format!("`{}` names no file set", flowop.kind)).help("add `filesetname=…`"));
+            return Err(FilebenchUsageError::at(place, format!("`{}` names no file set", flowop.kind))
+                .help("add `filesetname=…`"));
         }
         Ok((file, does))
     }
 
     /// Steps that mean others get their full names: those of their own thread first.
-    fn meet(&self, groups: &mut [WorkerGroup]) -> Result<(), Wrong> {
+    fn meet(&self, groups: &mut [WorkerGroup]) -> Result<(), FilebenchUsageError> {
         let lines = &self.plan.lines;
         let is_meant = |line: &Line, name: &str| {
             let inner = line.name.strip_suffix(name).is_some_and(|before| before.is_empty() || before.ends_with('.'));
@@ -624,7 +660,9 @@ impl Lowering<'_> {
                         let found = find(meant, if in_own { own.as_deref() } else { None });
                         *meant = found.ok_or_else(|| {
                             let where_ = if in_own { " of its thread" } else { "" };
-                            Wrong::without_place(format!("`target={meant}`: no flowop{where_} has this name"))
+                            FilebenchUsageError::without_place(format!(
+                                "`target={meant}`: no flowop{where_} has this name"
+                            ))
                         })?;
                         Ok(())
                     })?;
@@ -646,9 +684,9 @@ struct Outer<'a> {
     nesting: usize,
 }
 
-fn unknown_flowop(flowop: &Flowop) -> Wrong {
+fn unknown_flowop(flowop: &Flowop) -> FilebenchUsageError {
     let names = FLOWOPS.iter().map(|(name, _)| *name);
-    Wrong::at(flowop.attributes.place, format!("unknown flowop `{}`", flowop.kind)).nearest(
+    FilebenchUsageError::at(flowop.attributes.place, format!("unknown flowop `{}`", flowop.kind)).nearest(
         &flowop.kind,
         names,
         "`define flowop` it above, or use one that `list flowop` names",
@@ -664,8 +702,8 @@ fn seen_none(attributes: &Attributes, name: &str) -> bool {
 /// Looks up the names of other steps in a step and those inside of it; whether they are of its own thread.
 fn resolve(
     step: &mut SharedStep,
-    look_up: &mut dyn FnMut(&mut String, bool) -> Result<(), Wrong>,
-) -> Result<(), Wrong> {
+    look_up: &mut dyn FnMut(&mut String, bool) -> Result<(), FilebenchUsageError>,
+) -> Result<(), FilebenchUsageError> {
     match &mut step.does {
         SharedWork::Steps(steps) => steps.iter_mut().try_for_each(|step| resolve(step, look_up)),
         SharedWork::Wake { step } | SharedWork::Give { step, .. } => look_up(step, false),

@@ -29,7 +29,7 @@ pub use personalities::{PERSONALITIES, Personality};
 pub use report::{since, statistics, summary};
 pub use script::QuitMode;
 pub use session::{Answer, ReadScript, Session};
-pub use wrong::Wrong;
+pub use wrong::FilebenchUsageError;
 
 /// The version whose language this is.
 pub const VERSION: &str = "1.5-alpha3";

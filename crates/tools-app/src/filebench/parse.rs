@@ -3,7 +3,7 @@
 use super::lex::{Place, Token, TokenKind, words};
 use super::script::*;
 use super::table::{self, Of};
-use super::wrong::Wrong;
+use super::wrong::FilebenchUsageError;
 
 /// Lists of commands or flowops inside of each other.
 const NESTING_MAX: usize = 32;
@@ -12,7 +12,7 @@ const NESTING_MAX: usize = 32;
 ///
 /// # Errors
 /// The first thing that is wrong.
-pub(super) fn parse(text: &str) -> Result<Vec<Command>, Wrong> {
+pub(super) fn parse(text: &str) -> Result<Vec<Command>, FilebenchUsageError> {
     let words = words(text)?;
     let end = words.last().map_or(Place { line: 1, column: 1 }, |word| word.place);
     let mut parser = Parser { words, at: 0, end, nesting: 0 };
@@ -76,10 +76,12 @@ impl Parser {
         self.words.get(self.at).map_or(self.end, |word| word.place)
     }
 
-    fn wrong<T>(&self, expected: &str) -> Result<T, Wrong> {
+    fn wrong<T>(&self, expected: &str) -> Result<T, FilebenchUsageError> {
         Err(match self.words.get(self.at) {
-            Some(word) => Wrong::at(word.place, format!("expected {expected}, found `{}`", word.kind.text())),
-            None => Wrong::at(self.end, format!("expected {expected}, found the end of the script")),
+            Some(word) => {
+                FilebenchUsageError::at(word.place, format!("expected {expected}, found `{}`", word.kind.text()))
+            }
+            None => FilebenchUsageError::at(self.end, format!("expected {expected}, found the end of the script")),
         })
     }
 
@@ -93,7 +95,7 @@ impl Parser {
         there
     }
 
-    fn expect(&mut self, mark: char) -> Result<(), Wrong> {
+    fn expect(&mut self, mark: char) -> Result<(), FilebenchUsageError> {
         if self.takes(mark) { Ok(()) } else { self.wrong(&format!("`{mark}`")) }
     }
 
@@ -107,7 +109,7 @@ impl Parser {
         there
     }
 
-    fn word(&mut self, expected: &str) -> Result<String, Wrong> {
+    fn word(&mut self, expected: &str) -> Result<String, FilebenchUsageError> {
         match self.peek() {
             Some(TokenKind::Word(word)) => {
                 let word = word.clone();
@@ -118,7 +120,7 @@ impl Parser {
         }
     }
 
-    fn variable(&mut self) -> Result<String, Wrong> {
+    fn variable(&mut self) -> Result<String, FilebenchUsageError> {
         match self.peek() {
             Some(TokenKind::Variable(name)) => {
                 let name = name.clone();
@@ -129,7 +131,7 @@ impl Parser {
         }
     }
 
-    fn integer(&mut self, expected: &str) -> Result<u64, Wrong> {
+    fn integer(&mut self, expected: &str) -> Result<u64, FilebenchUsageError> {
         match self.peek() {
             Some(TokenKind::Integer(number)) => {
                 let number = *number;
@@ -140,7 +142,7 @@ impl Parser {
         }
     }
 
-    fn value(&mut self, expected: &str) -> Result<Value, Wrong> {
+    fn value(&mut self, expected: &str) -> Result<Value, FilebenchUsageError> {
         let place = self.place();
         let kind = match self.peek() {
             Some(TokenKind::Integer(number)) => ValueKind::Integer(*number),
@@ -160,19 +162,21 @@ impl Parser {
         matches!(self.peek(), Some(TokenKind::Integer(_) | TokenKind::Variable(_)))
     }
 
-    fn nested<T>(&mut self, read: impl FnOnce(&mut Parser) -> Result<T, Wrong>) -> Result<T, Wrong> {
+    fn nested<T>(
+        &mut self,
+        read: impl FnOnce(&mut Parser) -> Result<T, FilebenchUsageError>,
+    ) -> Result<T, FilebenchUsageError> {
         self.nesting += 1;
         if self.nesting > NESTING_MAX {
-            return Err(
-                Wrong::at(self.place(), "this is nested too deeply").help(format!("use at most {NESTING_MAX} levels"))
-            );
+            return Err(FilebenchUsageError::at(self.place(), "this is nested too deeply")
+                .help(format!("use at most {NESTING_MAX} levels")));
         }
         let done = read(self);
         self.nesting -= 1;
         done
     }
 
-    fn command(&mut self) -> Result<Command, Wrong> {
+    fn command(&mut self) -> Result<Command, FilebenchUsageError> {
         let place = self.place();
         let word = self.word("a command")?;
         let nothing = |word: &str, why| CommandKind::Nothing { word: word.to_owned(), why };
@@ -231,7 +235,9 @@ impl Parser {
             "version" => CommandKind::Version,
             "quit" | "exit" => CommandKind::Quit,
             "load" if self.nesting > 0 => {
-                return Err(Wrong::at(place, "a loop cannot load a script").help("load it above the loop"));
+                return Err(
+                    FilebenchUsageError::at(place, "a loop cannot load a script").help("load it above the loop")
+                );
             }
             "load" => CommandKind::Load(self.word("the name of a script")?),
             "foreach" => self.for_each()?,
@@ -259,14 +265,14 @@ impl Parser {
                 nothing(&word, "there is nothing to do")
             }
             _ => {
-                let wrong = Wrong::at(place, format!("unknown command `{word}`"));
+                let wrong = FilebenchUsageError::at(place, format!("unknown command `{word}`"));
                 return Err(wrong.nearest(&word, COMMANDS.iter().copied(), ""));
             }
         };
         Ok(Command { place, kind })
     }
 
-    fn psrun(&mut self) -> Result<CommandKind, Wrong> {
+    fn psrun(&mut self) -> Result<CommandKind, FilebenchUsageError> {
         let negative = self.takes('-');
         let period = match self.peek() {
             Some(TokenKind::Integer(number)) => match i64::try_from(*number) {
@@ -283,7 +289,7 @@ impl Parser {
         Ok(CommandKind::Run(RunCommand { time, period: Some(period) }))
     }
 
-    fn texts(&mut self) -> Result<Vec<Text>, Wrong> {
+    fn texts(&mut self) -> Result<Vec<Text>, FilebenchUsageError> {
         let mut texts = Vec::new();
         loop {
             match self.peek() {
@@ -299,7 +305,7 @@ impl Parser {
         }
     }
 
-    fn enable(&mut self) -> Result<CommandKind, Wrong> {
+    fn enable(&mut self) -> Result<CommandKind, FilebenchUsageError> {
         let what = self.word("`lathist` or `multi`")?;
         match what.as_str() {
             "lathist" => Ok(CommandKind::Histograms),
@@ -314,7 +320,7 @@ impl Parser {
         }
     }
 
-    fn set(&mut self) -> Result<CommandKind, Wrong> {
+    fn set(&mut self) -> Result<CommandKind, FilebenchUsageError> {
         if self.takes_word("mode") {
             return self.mode();
         }
@@ -348,7 +354,7 @@ impl Parser {
         Ok(CommandKind::Set { name, to })
     }
 
-    fn mode(&mut self) -> Result<CommandKind, Wrong> {
+    fn mode(&mut self) -> Result<CommandKind, FilebenchUsageError> {
         if self.takes_word("nousestats") {
             return Ok(CommandKind::Nothing { word: "set mode nousestats".to_owned(), why: "there is nothing to do" });
         }
@@ -365,7 +371,7 @@ impl Parser {
         Ok(CommandKind::SetMode(mode))
     }
 
-    fn define(&mut self, place: Place) -> Result<CommandKind, Wrong> {
+    fn define(&mut self, place: Place) -> Result<CommandKind, FilebenchUsageError> {
         let what = self.word("`fileset`, `file`, `process`, `flowop`, `posset` or `randvar`")?;
         match what.as_str() {
             "file" | "fileset" => {
@@ -392,7 +398,11 @@ impl Parser {
                 let (attributes, rows) = self.random(place)?;
                 let name = match attributes.get("name").map(|attribute| &attribute.value.kind) {
                     Some(ValueKind::Variable(name)) => name.clone(),
-                    _ => return Err(Wrong::at(place, "the random variable has no name").help("add `name=$x`")),
+                    _ => {
+                        return Err(
+                            FilebenchUsageError::at(place, "the random variable has no name").help("add `name=$x`")
+                        );
+                    }
                 };
                 Ok(CommandKind::Set { name, to: Expression::Random(attributes, rows) })
             }
@@ -407,7 +417,7 @@ impl Parser {
         }
     }
 
-    fn thread(&mut self) -> Result<Thread, Wrong> {
+    fn thread(&mut self) -> Result<Thread, FilebenchUsageError> {
         let place = self.place();
         if !self.takes_word("thread") {
             return self.wrong("`thread` or `}`");
@@ -416,7 +426,7 @@ impl Parser {
         Ok(Thread { attributes: Attributes { place, all }, flowops: self.flowops()? })
     }
 
-    fn flowops(&mut self) -> Result<Vec<Flowop>, Wrong> {
+    fn flowops(&mut self) -> Result<Vec<Flowop>, FilebenchUsageError> {
         self.expect('{')?;
         let mut flowops = Vec::new();
         while !self.takes('}') {
@@ -431,7 +441,7 @@ impl Parser {
         Ok(flowops)
     }
 
-    fn for_each(&mut self) -> Result<CommandKind, Wrong> {
+    fn for_each(&mut self) -> Result<CommandKind, FilebenchUsageError> {
         let name = self.variable()?;
         if !self.takes_word("in") {
             return self.wrong("`in`");
@@ -451,7 +461,7 @@ impl Parser {
         Ok(CommandKind::ForEach { name, values, commands })
     }
 
-    fn random(&mut self, place: Place) -> Result<(Attributes, Vec<Row>), Wrong> {
+    fn random(&mut self, place: Place) -> Result<(Attributes, Vec<Row>), FilebenchUsageError> {
         let (mut all, mut rows) = (Vec::new(), Vec::new());
         loop {
             if self.takes_word("randtable") {
@@ -471,7 +481,7 @@ impl Parser {
         }
     }
 
-    fn row(&mut self) -> Result<Row, Wrong> {
+    fn row(&mut self) -> Result<Row, FilebenchUsageError> {
         let place = self.place();
         self.expect('{')?;
         let percent = self.value("a share in per cent")?;
@@ -483,7 +493,7 @@ impl Parser {
         Ok(Row { place, cells: [percent, low, high] })
     }
 
-    fn attributes(&mut self, of: Option<Of>) -> Result<Vec<Attribute>, Wrong> {
+    fn attributes(&mut self, of: Option<Of>) -> Result<Vec<Attribute>, FilebenchUsageError> {
         let mut all = Vec::new();
         let begins = |parser: &Parser| match parser.peek() {
             Some(TokenKind::Word(word)) => of.is_some() || !COMMANDS.contains(&word.as_str()),
@@ -500,7 +510,7 @@ impl Parser {
         }
     }
 
-    fn attributes_and_locals(&mut self, of: Of) -> Result<(Vec<Attribute>, Vec<Local>), Wrong> {
+    fn attributes_and_locals(&mut self, of: Of) -> Result<(Vec<Attribute>, Vec<Local>), FilebenchUsageError> {
         let (mut all, mut locals) = (Vec::new(), Vec::new());
         loop {
             let place = self.place();
@@ -518,7 +528,7 @@ impl Parser {
     }
 
     /// An attribute, known to what it is of.
-    fn attribute(&mut self, of: Option<Of>) -> Result<Attribute, Wrong> {
+    fn attribute(&mut self, of: Option<Of>) -> Result<Attribute, FilebenchUsageError> {
         let place = self.place();
         let word = self.word("an attribute")?;
         let name = match of {
@@ -526,7 +536,7 @@ impl Parser {
             Some(of) => match table::attribute(of, &word) {
                 Some(name) => name.to_owned(),
                 None => {
-                    let wrong = Wrong::at(place, format!("unknown attribute `{word}` of {}", of.text()));
+                    let wrong = FilebenchUsageError::at(place, format!("unknown attribute `{word}` of {}", of.text()));
                     return Err(wrong.nearest(&word, table::names(of), ""));
                 }
             },

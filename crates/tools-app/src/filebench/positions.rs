@@ -2,7 +2,7 @@
 
 use super::script::Attributes;
 use super::variables::{Locals, Variables};
-use super::wrong::Wrong;
+use super::wrong::FilebenchUsageError;
 use plumb_workload::Bytes;
 use plumb_workload::library_random::LibraryRandom;
 
@@ -19,10 +19,14 @@ const USUAL_SEED: u64 = 1;
 ///
 /// # Errors
 /// An attribute that is missing or wrong.
-pub(super) fn draw(attributes: &Attributes, variables: &Variables) -> Result<(String, Vec<Bytes>), Wrong> {
+pub(super) fn draw(
+    attributes: &Attributes,
+    variables: &Variables,
+) -> Result<(String, Vec<Bytes>), FilebenchUsageError> {
     let none = Locals::new();
     let missing = |name: &str, help: &str| {
-        Wrong::at(attributes.place, format!("the set of positions has no `{name}`")).help(format!("add `{help}`"))
+        FilebenchUsageError::at(attributes.place, format!("the set of positions has no `{name}`"))
+            .help(format!("add `{help}`"))
     };
     let text = |name: &str| attributes.get(name).map(|found| variables.text(&found.value, &none)).transpose();
     let number = |name: &str| attributes.get(name).map(|found| variables.integer(&found.value, &none)).transpose();
@@ -31,13 +35,14 @@ pub(super) fn draw(attributes: &Attributes, variables: &Variables) -> Result<(St
     match text("type")?.ok_or_else(|| missing("type", "type=rnd"))?.as_str() {
         "rnd" => {}
         other => {
-            let wrong = Wrong::at(place("type"), format!("there are no sets of positions of type `{other}`"));
+            let wrong =
+                FilebenchUsageError::at(place("type"), format!("there are no sets of positions of type `{other}`"));
             return Err(wrong.help("use `type=rnd`"));
         }
     }
     let entries = number("entries")?.ok_or_else(|| missing("entries", "entries=50"))?;
     if !(1..=ENTRIES_MAX).contains(&entries) {
-        let wrong = Wrong::at(place("entries"), format!("a set of {entries} positions"));
+        let wrong = FilebenchUsageError::at(place("entries"), format!("a set of {entries} positions"));
         return Err(wrong.help(format!("use 1 to {ENTRIES_MAX}")));
     }
     let max = number("max")?.filter(|&max| max > 0).ok_or_else(|| missing("max", "max=1g"))?;

@@ -7,7 +7,7 @@ use super::positions;
 use super::script::*;
 use super::table::{FLOWOPS, RANDOM_WITHOUT_EFFECT};
 use super::variables::{Held, Locals, Piece, Variables, pieces};
-use super::wrong::Wrong;
+use super::wrong::FilebenchUsageError;
 use plumb_tools::FileError;
 use plumb_workload::Bytes;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -68,13 +68,13 @@ pub enum Answer {
     /// To be printed.
     Print(String),
     /// Something that has no effect.
-    Remark(Wrong),
+    Remark(FilebenchUsageError),
     /// A command of the shell.
     System {
         /// It.
         line: String,
         /// Where it stands.
-        at: Wrong,
+        at: FilebenchUsageError,
     },
     /// Sleeps this many seconds.
     Sleep(u64),
@@ -105,7 +105,7 @@ impl Session {
         settings: &[(String, String)],
         run_s: Option<u64>,
         read: &mut ReadScript<'_>,
-    ) -> Result<Session, Wrong> {
+    ) -> Result<Session, FilebenchUsageError> {
         let mut session =
             Session { waiting: VecDeque::new(), definitions: Definitions::default(), loaded: 0, looped: 0, run_s };
         session.load(file, text, read)?;
@@ -118,10 +118,10 @@ impl Session {
     }
 
     /// Puts the commands of a script in front.
-    fn load(&mut self, file: &str, text: &str, read: &mut ReadScript<'_>) -> Result<(), Wrong> {
+    fn load(&mut self, file: &str, text: &str, read: &mut ReadScript<'_>) -> Result<(), FilebenchUsageError> {
         self.loaded += 1;
         if self.loaded > LOADED_MAX {
-            return Err(Wrong::without_place("the scripts load each other without an end").of_file(file));
+            return Err(FilebenchUsageError::without_place("the scripts load each other without an end").of_file(file));
         }
         let name: Rc<str> = file.into();
         let commands = parse(text).map_err(|wrong| wrong.of_file(file))?;
@@ -132,7 +132,7 @@ impl Session {
                     let near = std::path::Path::new(file).with_file_name(format!("{script}.f"));
                     let path = near.to_string_lossy().into_owned();
                     let text = read(&path).map_err(|error| {
-                        Wrong::at(command.place, format!("cannot load `{script}`: {error}")).of_file(file)
+                        FilebenchUsageError::at(command.place, format!("cannot load `{script}`: {error}")).of_file(file)
                     })?;
                     let mut inner = Session { waiting: VecDeque::new(), definitions: Definitions::default(), ..*self };
                     inner.load(&path, &text, read)?;
@@ -149,7 +149,7 @@ impl Session {
     }
 
     /// A variable of the command line that the script neither sets nor uses is misspelt.
-    fn refuse_unknown(&self, file: &str) -> Result<(), Wrong> {
+    fn refuse_unknown(&self, file: &str) -> Result<(), FilebenchUsageError> {
         let mut known = BTreeSet::new();
         for (_, command) in &self.waiting {
             names_in(&command.kind, &mut known);
@@ -158,7 +158,8 @@ impl Session {
             if !known.contains(name) {
                 let all = known.iter().copied().collect::<Vec<_>>().join(", ");
                 let otherwise = if all.is_empty() { "it has none".to_owned() } else { format!("it has {all}") };
-                let wrong = Wrong::without_place(format!("--set {name}: {file} has no variable `${name}`"));
+                let wrong =
+                    FilebenchUsageError::without_place(format!("--set {name}: {file} has no variable `${name}`"));
                 return Err(wrong.nearest(name, known.iter().copied(), &otherwise));
             }
         }
@@ -169,11 +170,12 @@ impl Session {
     ///
     /// # Errors
     /// What is wrong with a command.
-    pub fn answer(&mut self) -> Result<Answer, Wrong> {
+    pub fn answer(&mut self) -> Result<Answer, FilebenchUsageError> {
         while let Some((file, command)) = self.waiting.pop_front() {
             let place = command.place;
             if let Some(answer) = self.obey(&file, command).map_err(|wrong| {
-                let wrong = if wrong.place.is_none() { Wrong { place: Some(place), ..wrong } } else { wrong };
+                let wrong =
+                    if wrong.place.is_none() { FilebenchUsageError { place: Some(place), ..wrong } } else { wrong };
                 wrong.of_file(&file)
             })? {
                 return Ok(match answer {
@@ -190,7 +192,7 @@ impl Session {
         }
     }
 
-    fn obey(&mut self, file: &Rc<str>, command: Command) -> Result<Option<Answer>, Wrong> {
+    fn obey(&mut self, file: &Rc<str>, command: Command) -> Result<Option<Answer>, FilebenchUsageError> {
         let Command { place, kind } = command;
         let variables = &mut self.definitions.variables;
         let none = Locals::new();
@@ -242,7 +244,7 @@ impl Session {
             CommandKind::Sleep(value) => return Ok(Some(Answer::Sleep(variables.integer(&value, &none)?))),
             CommandKind::Echo(texts) => return Ok(Some(Answer::Print(variables.written(&texts)))),
             CommandKind::System(texts) => {
-                let at = Wrong::at(place, "").of_file(file);
+                let at = FilebenchUsageError::at(place, "").of_file(file);
                 return Ok(Some(Answer::System { line: variables.written(&texts), at }));
             }
             CommandKind::ListSets => return self.listed_sets().map(Some),
@@ -269,7 +271,7 @@ impl Session {
             CommandKind::ForEach { name, values, commands } => {
                 self.looped = self.looped.saturating_add(values.len());
                 if self.looped > LOOPED_MAX {
-                    return Err(Wrong::at(place, "the loops are too long"));
+                    return Err(FilebenchUsageError::at(place, "the loops are too long"));
                 }
                 for value in values.into_iter().rev() {
                     let set = CommandKind::Set { name: name.clone(), to: Expression::Value(value) };
@@ -284,7 +286,7 @@ impl Session {
         Ok(None)
     }
 
-    fn listed_sets(&self) -> Result<Answer, Wrong> {
+    fn listed_sets(&self) -> Result<Answer, FilebenchUsageError> {
         let mut text = format!("{:<30}{:>10}{:>12}{:>10}", "File or Fileset name", "file size", "dir width", "entries");
         for Defined { file, it } in &self.definitions.sets {
             let variables = &self.definitions.variables;
@@ -296,7 +298,7 @@ impl Session {
                 let value = it.attributes.get(name).map(|attribute| &attribute.value);
                 value.map_or(Ok(String::new()), |value| variables.text(value, &Locals::new()))
             };
-            let line = || -> Result<String, Wrong> {
+            let line = || -> Result<String, FilebenchUsageError> {
                 Ok(format!(
                     "\n{}/{:<20}{:>10}{:>12}{:>10}",
                     words("path")?,
@@ -316,13 +318,13 @@ impl Session {
 const OWN_NUMBERS: &str = "each thread draws its own numbers, the same ones in each run";
 
 fn remark(place: Place, word: &str, why: &str) -> Answer {
-    Answer::Remark(Wrong::at(place, format!("`{word}` has no effect: {why}")))
+    Answer::Remark(FilebenchUsageError::at(place, format!("`{word}` has no effect: {why}")))
 }
 
 /// The value of `--set NAME=VALUE`.
-fn held(name: &str, text: &str) -> Result<Held, Wrong> {
+fn held(name: &str, text: &str) -> Result<Held, FilebenchUsageError> {
     let wrong = || {
-        Wrong::without_place(format!("--set {name}={text}: this is not a value"))
+        FilebenchUsageError::without_place(format!("--set {name}={text}: this is not a value"))
             .help("use a number such as 50000 or 16k, `true`, `false` or a text")
     };
     let tokens = words(text);

@@ -13,7 +13,11 @@ fn nothing(path: &str) -> Result<String, FileError> {
 }
 
 /// All that a script prints before its run, and the run.
-fn obeyed(text: &str, settings: &[(&str, &str)], run_s: Option<u64>) -> Result<(Vec<String>, Option<Plan>), Wrong> {
+fn obeyed(
+    text: &str,
+    settings: &[(&str, &str)],
+    run_s: Option<u64>,
+) -> Result<(Vec<String>, Option<Plan>), FilebenchUsageError> {
     let settings: Vec<(String, String)> =
         settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let mut session = Session::new("t.f", text, &settings, run_s, &mut nothing)?;
@@ -341,7 +345,7 @@ fn idle_attributes_are_named() {
         said,
         [format!("t.f:1:42: `seed` {own}"), format!("t.f:1:49: `randsrc` {own}"), format!("t.f:2:13: `seed` {own}")]
     );
-    let remarks: Vec<String> = plan.unwrap().remarks.iter().map(Wrong::to_string).collect();
+    let remarks: Vec<String> = plan.unwrap().remarks.iter().map(FilebenchUsageError::to_string).collect();
     assert_eq!(remarks, ["t.f:3:53: `fstype` has no effect", "t.f:4:39: `useism` has no effect"]);
 }
 

@@ -2,7 +2,7 @@
 
 use super::lex::{DOLLAR, Place};
 use super::script::*;
-use super::wrong::Wrong;
+use super::wrong::FilebenchUsageError;
 use plumb_workload::program::{Amount, Draw, TableRow, Variable};
 use std::collections::BTreeMap;
 
@@ -59,17 +59,20 @@ impl Variables {
     }
 
     /// A part of a random variable, in the 1.4 style.
-    pub(super) fn set_part(&mut self, name: &str, part: &str, value: Value) -> Result<(), Wrong> {
+    pub(super) fn set_part(&mut self, name: &str, part: &str, value: Value) -> Result<(), FilebenchUsageError> {
         let place = value.place;
         let entry = self
             .held
             .entry(name.to_owned())
             .or_insert_with(|| Held::Random(Attributes { place, all: Vec::new() }, Vec::new()));
         let Held::Random(attributes, _) = entry else {
-            return Err(Wrong::at(place, format!("`${name}` is not a random variable and has no `{part}`")));
+            return Err(FilebenchUsageError::at(
+                place,
+                format!("`${name}` is not a random variable and has no `{part}`"),
+            ));
         };
         let Some(known) = super::table::attribute(super::table::Of::Random, part) else {
-            return Err(Wrong::at(place, format!("random variables have no `{part}`"))
+            return Err(FilebenchUsageError::at(place, format!("random variables have no `{part}`"))
                 .help("use type, seed, gamma, mean, min, round or randsrc"));
         };
         attributes.all.push(Attribute { place, name: known.to_owned(), value });
@@ -77,7 +80,7 @@ impl Variables {
     }
 
     /// What an expression comes to.
-    pub(super) fn evaluated(&self, to: Expression) -> Result<Held, Wrong> {
+    pub(super) fn evaluated(&self, to: Expression) -> Result<Held, FilebenchUsageError> {
         match to {
             Expression::Random(attributes, rows) => Ok(Held::Random(attributes, rows)),
             Expression::Custom(attributes) => Ok(Held::Custom(attributes)),
@@ -96,16 +99,16 @@ impl Variables {
                     '*' => a.checked_mul(b),
                     _ => a.checked_div(b),
                 };
-                result
-                    .map(Held::Integer)
-                    .ok_or_else(|| Wrong::at(place, format!("{a} {mark} {b} is not a number from 0 to 2^64 - 1")))
+                result.map(Held::Integer).ok_or_else(|| {
+                    FilebenchUsageError::at(place, format!("{a} {mark} {b} is not a number from 0 to 2^64 - 1"))
+                })
             }
         }
     }
 
-    fn unset(&self, place: Place, name: &str) -> Wrong {
+    fn unset(&self, place: Place, name: &str) -> FilebenchUsageError {
         let names: Vec<String> = self.held.keys().chain(self.fixed.keys()).map(|name| format!("${name}")).collect();
-        Wrong::at(place, format!("the variable `${name}` is not set")).nearest(
+        FilebenchUsageError::at(place, format!("the variable `${name}` is not set")).nearest(
             &format!("${name}"),
             names.iter().map(String::as_str),
             &format!("add `set ${name}=…` above, or `--set {name}=…`"),
@@ -113,13 +116,13 @@ impl Variables {
     }
 
     /// What a value is.
-    pub(super) fn meant(&self, value: &Value, locals: &Locals) -> Result<Meant, Wrong> {
+    pub(super) fn meant(&self, value: &Value, locals: &Locals) -> Result<Meant, FilebenchUsageError> {
         self.meant_at(value, locals, 0)
     }
 
-    fn meant_at(&self, value: &Value, locals: &Locals, depth: usize) -> Result<Meant, Wrong> {
+    fn meant_at(&self, value: &Value, locals: &Locals, depth: usize) -> Result<Meant, FilebenchUsageError> {
         if depth > DEPTH_MAX {
-            return Err(Wrong::at(value.place, "variables depend on each other in a circle"));
+            return Err(FilebenchUsageError::at(value.place, "variables depend on each other in a circle"));
         }
         let name = match &value.kind {
             ValueKind::Integer(number) => return Ok(Meant::Integer(*number)),
@@ -140,53 +143,54 @@ impl Variables {
     }
 
     /// A number, which may be drawn.
-    pub(super) fn amount(&self, value: &Value, locals: &Locals) -> Result<Amount, Wrong> {
+    pub(super) fn amount(&self, value: &Value, locals: &Locals) -> Result<Amount, FilebenchUsageError> {
         match self.meant(value, locals)? {
             Meant::Integer(number) => Ok(Amount::Fixed(number)),
             Meant::Boolean(yes) => Ok(Amount::Fixed(yes.into())),
             Meant::Drawn(variable) => Ok(Amount::Drawn(variable)),
-            Meant::Text(text) => Err(Wrong::at(value.place, format!("expected a number, found \"{text}\""))),
+            Meant::Text(text) => {
+                Err(FilebenchUsageError::at(value.place, format!("expected a number, found \"{text}\"")))
+            }
         }
     }
 
     /// A number that is drawn by nobody: of a random variable, its mean.
-    pub(super) fn integer(&self, value: &Value, locals: &Locals) -> Result<u64, Wrong> {
+    pub(super) fn integer(&self, value: &Value, locals: &Locals) -> Result<u64, FilebenchUsageError> {
         let amount = self.amount(value, locals)?;
-        amount
-            .fixed()
-            .or_else(|| amount.mean().map(|mean| mean as u64))
-            .ok_or_else(|| Wrong::at(value.place, "this needs a number that is always the same").help("use a number"))
+        amount.fixed().or_else(|| amount.mean().map(|mean| mean as u64)).ok_or_else(|| {
+            FilebenchUsageError::at(value.place, "this needs a number that is always the same").help("use a number")
+        })
     }
 
-    pub(super) fn boolean(&self, value: &Value, locals: &Locals) -> Result<bool, Wrong> {
+    pub(super) fn boolean(&self, value: &Value, locals: &Locals) -> Result<bool, FilebenchUsageError> {
         match self.meant(value, locals)? {
             Meant::Boolean(yes) => Ok(yes),
             Meant::Integer(number) => Ok(number != 0),
-            _ => Err(Wrong::at(value.place, "expected `true` or `false`")),
+            _ => Err(FilebenchUsageError::at(value.place, "expected `true` or `false`")),
         }
     }
 
-    pub(super) fn text(&self, value: &Value, locals: &Locals) -> Result<String, Wrong> {
+    pub(super) fn text(&self, value: &Value, locals: &Locals) -> Result<String, FilebenchUsageError> {
         match self.meant(value, locals)? {
             Meant::Text(text) => Ok(text),
             Meant::Integer(number) => Ok(number.to_string()),
             Meant::Boolean(yes) => Ok(yes.to_string()),
-            Meant::Drawn(_) => Err(Wrong::at(value.place, "expected a name, found a random variable")),
+            Meant::Drawn(_) => Err(FilebenchUsageError::at(value.place, "expected a name, found a random variable")),
         }
     }
 
     /// The number of an attribute, where it has one.
-    fn number_of(&self, attributes: &Attributes, name: &str, depth: usize) -> Result<Option<f64>, Wrong> {
+    fn number_of(&self, attributes: &Attributes, name: &str, depth: usize) -> Result<Option<f64>, FilebenchUsageError> {
         let Some(attribute) = attributes.get(name) else { return Ok(None) };
         match self.meant_at(&attribute.value, &Locals::new(), depth + 1)? {
             Meant::Integer(number) => Ok(Some(number as f64)),
             Meant::Text(text) if text.parse::<f64>().is_ok_and(f64::is_finite) => Ok(text.parse().ok()),
-            _ => Err(Wrong::at(attribute.place, format!("`{name}` needs a number"))),
+            _ => Err(FilebenchUsageError::at(attribute.place, format!("`{name}` needs a number"))),
         }
     }
 
     /// A random variable: uniform from `min` to `2 mean - min`; gamma above `min` with this mean; or by a table.
-    fn random(&self, attributes: &Attributes, rows: &[Row], depth: usize) -> Result<Variable, Wrong> {
+    fn random(&self, attributes: &Attributes, rows: &[Row], depth: usize) -> Result<Variable, FilebenchUsageError> {
         let number = |name| self.number_of(attributes, name, depth);
         let min = number("min")?.unwrap_or(0.0);
         let mean = number("mean")?;
@@ -207,41 +211,51 @@ impl Variables {
                 self.gamma(attributes, shape, mean.unwrap_or(shape) - min, min).map(|v| Variable { round, ..v })
             }
             Some(Meant::Text(word)) if word == "tabular" => {
-                Err(Wrong::at(attributes.place, "a tabular variable needs a `randtable`")
+                Err(FilebenchUsageError::at(attributes.place, "a tabular variable needs a `randtable`")
                     .help("add `randtable={{100, 1k, 4k}}`"))
             }
-            _ => Err(Wrong::at(kind.map_or(attributes.place, |kind| kind.value.place), "unknown type of distribution")
-                .help("use uniform, gamma or tabular")),
+            _ => Err(FilebenchUsageError::at(
+                kind.map_or(attributes.place, |kind| kind.value.place),
+                "unknown type of distribution",
+            )
+            .help("use uniform, gamma or tabular")),
         }
     }
 
-    fn gamma(&self, attributes: &Attributes, shape: f64, above: f64, min: f64) -> Result<Variable, Wrong> {
+    fn gamma(
+        &self,
+        attributes: &Attributes,
+        shape: f64,
+        above: f64,
+        min: f64,
+    ) -> Result<Variable, FilebenchUsageError> {
         if shape <= 0.0 {
-            return Err(Wrong::at(attributes.place, "`gamma` must be above 0").help("1500 is a shape of 1.5"));
+            return Err(
+                FilebenchUsageError::at(attributes.place, "`gamma` must be above 0").help("1500 is a shape of 1.5")
+            );
         }
         Ok(Variable { times: above / shape, plus: min, ..Variable::of(Draw::Gamma { shape }) })
     }
 
-    fn table(&self, rows: &[Row], min: f64, mean: Option<f64>, depth: usize) -> Result<Variable, Wrong> {
+    fn table(&self, rows: &[Row], min: f64, mean: Option<f64>, depth: usize) -> Result<Variable, FilebenchUsageError> {
         let cell = |value: &Value| match self.meant_at(value, &Locals::new(), depth + 1)? {
             Meant::Integer(number) => Ok(number as f64),
-            _ => Err(Wrong::at(value.place, "a table has numbers")),
+            _ => Err(FilebenchUsageError::at(value.place, "a table has numbers")),
         };
         let mut table = Vec::with_capacity(rows.len());
         for row in rows {
             let [weight, low, high] = &row.cells;
             let row = TableRow { weight: cell(weight)?, low: cell(low)?, high: cell(high)? };
             if row.low > row.high {
-                return Err(Wrong::at(low.place, "the smallest value is above the largest"));
+                return Err(FilebenchUsageError::at(low.place, "the smallest value is above the largest"));
             }
             table.push(row);
         }
         let total: f64 = table.iter().map(|row| row.weight).sum();
         if total != 100.0 {
             let place = rows.first().map_or(Place::default(), |row| row.place);
-            return Err(
-                Wrong::at(place, format!("the shares of the table make {total} %")).help("they must make 100 %")
-            );
+            return Err(FilebenchUsageError::at(place, format!("the shares of the table make {total} %"))
+                .help("they must make 100 %"));
         }
         let smallest = table.iter().map(|row| row.low).fold(f64::INFINITY, f64::min);
         let own_mean = table.iter().map(|row| row.weight * f64::midpoint(row.low, row.high)).sum::<f64>() / total;
@@ -254,18 +268,18 @@ impl Variables {
     }
 
     /// A custom variable: a distribution with its own parameters, and limits.
-    fn custom(&self, attributes: &Attributes, depth: usize) -> Result<Variable, Wrong> {
-        let text = |name: &str| -> Result<Option<String>, Wrong> {
+    fn custom(&self, attributes: &Attributes, depth: usize) -> Result<Variable, FilebenchUsageError> {
+        let text = |name: &str| -> Result<Option<String>, FilebenchUsageError> {
             let Some(attribute) = attributes.get(name) else { return Ok(None) };
             match self.meant_at(&attribute.value, &Locals::new(), depth + 1)? {
                 Meant::Text(text) => Ok(Some(text)),
-                _ => Err(Wrong::at(attribute.place, format!("`{name}` needs a text"))),
+                _ => Err(FilebenchUsageError::at(attribute.place, format!("`{name}` needs a text"))),
             }
         };
         let place = attributes.place;
-        let kind = text("type")?.ok_or_else(|| Wrong::at(place, "a custom variable needs a `type`"))?;
+        let kind = text("type")?.ok_or_else(|| FilebenchUsageError::at(place, "a custom variable needs a `type`"))?;
         let Some(custom) = CUSTOM.iter().find(|custom| custom.name == kind) else {
-            let wrong = Wrong::at(place, format!("unknown custom variable `{kind}`"));
+            let wrong = FilebenchUsageError::at(place, format!("unknown custom variable `{kind}`"));
             let names = CUSTOM.iter().map(|custom| custom.name);
             return Err(wrong.nearest(&kind, names, "`filebench -c` lists them"));
         };
@@ -278,13 +292,13 @@ impl Variables {
             let Some((at, number)) = known else {
                 let names: Vec<&str> =
                     custom.parameters.iter().map(|(name, _)| *name).filter(|name| !name.is_empty()).collect();
-                return Err(Wrong::at(place, format!("`{pair}` is no parameter of {kind}"))
+                return Err(FilebenchUsageError::at(place, format!("`{pair}` is no parameter of {kind}"))
                     .help(format!("parameters are {}, each with `:` and a number", names.join(", "))));
             };
             numbers[at] = number;
         }
         let variable = (custom.of)(numbers).ok_or_else(|| {
-            Wrong::at(place, format!("{kind} cannot be drawn with these parameters"))
+            FilebenchUsageError::at(place, format!("{kind} cannot be drawn with these parameters"))
                 .help("shapes, rates and deviations are above 0, and a mode lies between the limits")
         })?;
         let number = |name| self.number_of(attributes, name, depth);

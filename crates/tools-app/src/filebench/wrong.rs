@@ -5,7 +5,7 @@ use std::fmt;
 
 /// What is wrong with a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wrong {
+pub struct FilebenchUsageError {
     /// The script.
     pub file: String,
     /// Where in it, where that is known.
@@ -16,24 +16,29 @@ pub struct Wrong {
     pub help: Option<String>,
 }
 
-impl Wrong {
+impl FilebenchUsageError {
     /// At a place.
-    pub(super) fn at(place: Place, message: impl Into<String>) -> Wrong {
-        Wrong { file: String::new(), place: Some(place), message: message.into(), help: None }
+    pub(super) fn at(place: Place, message: impl Into<String>) -> FilebenchUsageError {
+        FilebenchUsageError { file: String::new(), place: Some(place), message: message.into(), help: None }
     }
 
     /// Without a place: of the command line, or of the script as a whole.
-    pub fn without_place(message: impl Into<String>) -> Wrong {
-        Wrong { file: String::new(), place: None, message: message.into(), help: None }
+    pub fn without_place(message: impl Into<String>) -> FilebenchUsageError {
+        FilebenchUsageError { file: String::new(), place: None, message: message.into(), help: None }
     }
 
     /// With the way out.
-    pub(super) fn help(self, help: impl Into<String>) -> Wrong {
-        Wrong { help: Some(help.into()), ..self }
+    pub(super) fn help(self, help: impl Into<String>) -> FilebenchUsageError {
+        FilebenchUsageError { help: Some(help.into()), ..self }
     }
 
     /// With the known name that is nearest to a word as the way out; with `otherwise` where none is near.
-    pub(super) fn nearest<'a>(self, word: &str, names: impl IntoIterator<Item = &'a str>, otherwise: &str) -> Wrong {
+    pub(super) fn nearest<'a>(
+        self,
+        word: &str,
+        names: impl IntoIterator<Item = &'a str>,
+        otherwise: &str,
+    ) -> FilebenchUsageError {
         match plumb_workload::suggest::nearest(word, names) {
             Some(near) => self.help(format!("did you mean `{near}`?")),
             None if otherwise.is_empty() => self,
@@ -42,12 +47,12 @@ impl Wrong {
     }
 
     /// In this script, where it is in none yet.
-    pub(super) fn of_file(self, file: &str) -> Wrong {
-        if self.file.is_empty() { Wrong { file: file.to_owned(), ..self } } else { self }
+    pub(super) fn of_file(self, file: &str) -> FilebenchUsageError {
+        if self.file.is_empty() { FilebenchUsageError { file: file.to_owned(), ..self } } else { self }
     }
 }
 
-impl fmt::Display for Wrong {
+impl fmt::Display for FilebenchUsageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.place, self.file.is_empty()) {
             (Some(place), false) => write!(f, "{}:{}:{}: ", self.file, place.line, place.column)?,
@@ -63,4 +68,4 @@ impl fmt::Display for Wrong {
     }
 }
 
-impl std::error::Error for Wrong {}
+impl std::error::Error for FilebenchUsageError {}

@@ -1,6 +1,6 @@
 //! From settings to a workload.
 
-use super::settings::{Directories, Settings, SyncMethod};
+use super::settings::{Directories, FsMarkSettings, SyncMethod};
 use plumb_workload::files::Names;
 use plumb_workload::phase::{ClockScope, End, Flush, Phase};
 use plumb_workload::program::{
@@ -39,7 +39,7 @@ struct Places {
 }
 
 /// The names of an iteration that begins at this second.
-fn places(settings: &Settings, thread: usize, second: u64, seed: u64) -> Places {
+fn places(settings: &FsMarkSettings, thread: usize, second: u64, seed: u64) -> Places {
     let place = PathBuf::from(&settings.threads[thread]);
     let subdirectories = settings.directories.count();
     let mut names = vec![place.clone()];
@@ -76,7 +76,7 @@ fn places(settings: &Settings, thread: usize, second: u64, seed: u64) -> Places 
 }
 
 /// An iteration of `settings` that begins at this second since 1970.
-pub fn lower(settings: &Settings, second: u64, seed: u64) -> Workload {
+pub fn lower(settings: &FsMarkSettings, second: u64, seed: u64) -> Workload {
     let mut target = BTreeMap::new();
     let mut writers = Vec::new();
     let mut removers = Vec::new();
@@ -108,7 +108,7 @@ pub fn lower(settings: &Settings, second: u64, seed: u64) -> Workload {
 }
 
 /// What a thread does until its clock stops.
-fn writes(settings: &Settings, places: &Places) -> Program {
+fn writes(settings: &FsMarkSettings, places: &Places) -> Program {
     let make = |directory: u32| Step::Mkdir { file: Pick::Nth(directory), mode: Some(0o777), may_exist: true };
     let mut steps = Vec::new();
     let mut first = places.directories;

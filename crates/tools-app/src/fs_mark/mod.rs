@@ -7,7 +7,7 @@ pub mod print;
 mod settings;
 
 pub use lower::lower;
-pub use settings::{DEFAULT_LOG, Directories, Settings, SyncMethod, Wrong, read, usage};
+pub use settings::{DEFAULT_LOG, Directories, FsMarkSettings, FsMarkUsageError, SyncMethod, read, usage};
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
 //! What fs_mark prints.
 
-use super::settings::{Directories, Settings, SyncMethod};
+use super::settings::{Directories, FsMarkSettings, SyncMethod};
 use plumb_result::PhaseMeasurement;
 use plumb_result::measurement::WorkerMeasurement;
 use plumb_workload::OpKind;
@@ -26,7 +26,7 @@ pub enum To {
 }
 
 /// The lines before the first iteration. `began` is as ctime(3) has it.
-pub fn head(settings: &Settings, command: &[String], began: &str, to: To) -> String {
+pub fn head(settings: &FsMarkSettings, command: &[String], began: &str, to: To) -> String {
     let words: String = command.iter().map(|word| format!(" {word} ")).collect();
     let method = SyncMethod::ALL.iter().position(|known| *known == settings.sync).map_or("", |number| METHODS[number]);
     let directories = match settings.directories {
@@ -86,7 +86,7 @@ fn time(worker: &WorkerMeasurement, kinds: &[OpKind]) -> u128 {
 }
 
 /// The line of an iteration. `full_percent` is of the first directory's file system, and `before` counts files of earlier ones.
-pub fn line(settings: &Settings, phases: &[PhaseMeasurement], full_percent: u32, before: u64) -> String {
+pub fn line(settings: &FsMarkSettings, phases: &[PhaseMeasurement], full_percent: u32, before: u64) -> String {
     let Some(writing) = phases.first() else { return String::new() };
     let (mut rate, mut overhead_ns) = (0.0, 0);
     for worker in &writing.workers {
@@ -109,7 +109,7 @@ pub fn line(settings: &Settings, phases: &[PhaseMeasurement], full_percent: u32,
 }
 
 /// Least, mean and largest time of a column, µs.
-fn times_us(settings: &Settings, phases: &[PhaseMeasurement], kinds: &[OpKind]) -> [u64; 3] {
+fn times_us(settings: &FsMarkSettings, phases: &[PhaseMeasurement], kinds: &[OpKind]) -> [u64; 3] {
     let ops = || phases.iter().flat_map(|phase| kinds.iter().filter_map(|kind| phase.ops.get(kind)));
     let sum: u128 = ops().map(|ops| ops.service.sum()).sum();
     let threads = settings.threads.len() as u128;

@@ -49,7 +49,7 @@ pub fn usage() -> String {
 
 /// Why a command line cannot be run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Wrong {
+pub enum FsMarkUsageError {
     /// The usage is asked for, or nothing else is said.
     #[error("")]
     Usage,
@@ -109,7 +109,7 @@ impl Directories {
 
 /// A command line, understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
+pub struct FsMarkSettings {
     /// The directory of each thread.
     pub threads: Vec<String>,
     /// Subdirectories.
@@ -139,10 +139,10 @@ pub struct Settings {
 /// Reads the words behind `fs_mark`.
 ///
 /// # Errors
-/// [`Wrong`]
-pub fn read(words: &[String]) -> Result<Settings, Wrong> {
-    let because = |why: String| Wrong::Because(why);
-    let mut settings = Settings {
+/// [`FsMarkUsageError`]
+pub fn read(words: &[String]) -> Result<FsMarkSettings, FsMarkUsageError> {
+    let because = |why: String| FsMarkUsageError::Because(why);
+    let mut settings = FsMarkSettings {
         threads: Vec::new(),
         directories: Directories::None,
         files: 1000,
@@ -178,7 +178,7 @@ pub fn read(words: &[String]) -> Result<Settings, Wrong> {
                 .ok_or_else(|| because(format!("fs_mark: -{letter} {value}: a number from {least} to {most} expected")))
         };
         match letter {
-            'h' => return Err(Wrong::Usage),
+            'h' => return Err(FsMarkUsageError::Usage),
             'k' => settings.keeps = true,
             'v' => settings.verbose = true,
             'd' => places.push(value),

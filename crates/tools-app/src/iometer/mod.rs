@@ -18,7 +18,7 @@ pub use config::{Config, Setup, Spec, Worker};
 pub use error::{Flaw, WrongFile};
 pub use lower::{NoWorkload, Place, lower};
 pub use series::Test;
-pub use settings::{Action, Misuse, Settings, help, read};
+pub use settings::{Action, IometerSettings, Misuse, help, read};
 
 #[cfg(test)]
 mod tests;

@@ -8,12 +8,12 @@ pub enum Action {
     /// The built-in access specifications.
     List,
     /// A run.
-    Run(Settings),
+    Run(IometerSettings),
 }
 
 /// A command line, understood.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Settings {
+pub struct IometerSettings {
     /// The configuration file.
     pub config: String,
     /// Where results go, behind what is there; standard output when absent.
@@ -98,5 +98,5 @@ pub fn read(words: &[String]) -> Result<Action, Misuse> {
         }
     }
     let [config, results, ..] = found;
-    Ok(Action::Run(Settings { config: config.ok_or(Misuse::NoConfig)?, results }))
+    Ok(Action::Run(IometerSettings { config: config.ok_or(Misuse::NoConfig)?, results }))
 }

@@ -223,7 +223,7 @@ fn what_is_wrong_in_a_file_has_its_line() {
 fn words_say_which_file_and_where_results_go() {
     let of = |line: &str| read(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
     let said = |results: Option<&str>| {
-        Ok(Action::Run(Settings { config: "a.icf".into(), results: results.map(str::to_owned) }))
+        Ok(Action::Run(IometerSettings { config: "a.icf".into(), results: results.map(str::to_owned) }))
     };
     assert_eq!(of("/c a.icf /r r.csv /t 10"), said(Some("r.csv")));
     assert_eq!(of("-C a.icf -R /tmp/r.csv"), said(Some("/tmp/r.csv")));

@@ -1,6 +1,6 @@
 //! From settings to workloads.
 
-use super::settings::{Command, IoMode, Settings, TestMode};
+use super::settings::{Command, IoMode, SysbenchSettings, TestMode};
 use plumb_workload::blocks::requests::{RequestFlush, RequestOps, Requests};
 use plumb_workload::content::BufferContent;
 use plumb_workload::files::{Allocation, AtOpen, FileRules, JobFiles, Names, OpenMode, PrepareFiles};
@@ -26,7 +26,7 @@ pub fn file_name(number: u32) -> String {
     NAMES.replace("{}", &number.to_string())
 }
 
-fn names(settings: &Settings) -> Names {
+fn names(settings: &SysbenchSettings) -> Names {
     Names::Numbered { path: NAMES.into(), count: settings.files, per_directory: None }
 }
 
@@ -42,7 +42,7 @@ fn workload(phase: Phase, target: Target, seed: u64) -> Workload {
 }
 
 /// The workload of a command line. `lengths` are those of the files that are there, and `seed` holds where none is given.
-pub fn lower(settings: &Settings, lengths: &[Option<u64>], seed: u64) -> Workload {
+pub fn lower(settings: &SysbenchSettings, lengths: &[Option<u64>], seed: u64) -> Workload {
     let seed = if settings.seed == 0 { seed } else { settings.seed };
     match settings.command {
         Command::Prepare => prepare(settings, lengths, seed),
@@ -54,7 +54,7 @@ pub fn lower(settings: &Settings, lengths: &[Option<u64>], seed: u64) -> Workloa
     }
 }
 
-fn of_steps(settings: &Settings, name: &str, steps: Vec<Step>, seed: u64) -> Workload {
+fn of_steps(settings: &SysbenchSettings, name: &str, steps: Vec<Step>, seed: u64) -> Workload {
     let group = WorkerGroup::new(TARGET, Work::Program(Box::new(Program::new(steps))));
     let phase = Phase { end: NO_FLUSH, ..Phase::new(name, vec![group]) };
     let target = Target::Scratch(ScratchTarget { path: Default::default(), names: names(settings), typed: Vec::new() });
@@ -64,12 +64,12 @@ fn of_steps(settings: &Settings, name: &str, steps: Vec<Step>, seed: u64) -> Wor
 const NO_FLUSH: End = End { flush: Flush::None, clock: plumb_workload::phase::ClockScope::Inside };
 
 /// The bytes that a file lacks: from where on, and how many requests of a block.
-fn lacking(settings: &Settings, there: Option<u64>) -> (u64, u64) {
+fn lacking(settings: &SysbenchSettings, there: Option<u64>) -> (u64, u64) {
     let from = there.unwrap_or(0);
     (from, settings.file_bytes().saturating_sub(from).div_ceil(settings.block))
 }
 
-fn prepare(settings: &Settings, lengths: &[Option<u64>], seed: u64) -> Workload {
+fn prepare(settings: &SysbenchSettings, lengths: &[Option<u64>], seed: u64) -> Workload {
     let promise = match (settings.sync, settings.dsync) {
         (true, _) => OpenPromise::Sync,
         (_, true) => OpenPromise::Dsync,
@@ -113,7 +113,7 @@ fn prepare(settings: &Settings, lengths: &[Option<u64>], seed: u64) -> Workload 
 }
 
 /// A rate holds for events of all threads; where each write is flushed, its flush is a part of it.
-fn pace(settings: &Settings, mode: TestMode) -> Pace {
+fn pace(settings: &SysbenchSettings, mode: TestMode) -> Pace {
     if settings.rate == 0 {
         return Pace::default();
     }
@@ -126,7 +126,7 @@ fn pace(settings: &Settings, mode: TestMode) -> Pace {
     Pace::open(PerSecond(f64::from(settings.rate) * ops_per_event), Arrival::Poisson, true)
 }
 
-fn run(settings: &Settings, mode: TestMode, seed: u64) -> Workload {
+fn run(settings: &SysbenchSettings, mode: TestMode, seed: u64) -> Workload {
     let requests = Requests {
         does: match mode {
             TestMode::Create | TestMode::Rewrite | TestMode::RandomWrite => RequestOps::Write,

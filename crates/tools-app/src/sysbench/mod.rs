@@ -7,7 +7,7 @@ pub mod options;
 pub mod print;
 mod settings;
 
-pub use settings::{Action, Command, IoMode, Settings, TestMode, Warnings, Wrong, read, warnings};
+pub use settings::{Action, Command, IoMode, SysbenchSettings, SysbenchUsageError, TestMode, Warnings, read, warnings};
 
 #[cfg(test)]
 mod tests;

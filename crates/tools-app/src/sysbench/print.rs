@@ -1,7 +1,7 @@
 //! What sysbench prints.
 
 use super::lower::file_name;
-use super::settings::{IoMode, Settings, TestMode};
+use super::settings::{IoMode, SysbenchSettings, TestMode};
 use plumb_result::PhaseMeasurement;
 use plumb_result::histogram::Histogram;
 use plumb_result::measurement::OpMeasurement;
@@ -31,14 +31,14 @@ fn size(bytes: u64) -> String {
     format!("{text}{unit}B")
 }
 
-fn flags(settings: &Settings) -> String {
+fn flags(settings: &SysbenchSettings) -> String {
     let said = [(settings.sync, "sync "), (settings.dsync, "dsync "), (settings.direct, "directio")];
     let said: String = said.into_iter().filter(|(is, _)| *is).map(|(_, word)| word).collect();
     format!("Extra file open flags: {}\n", if said.is_empty() { "(none)" } else { &said })
 }
 
 /// Before files are made. `lengths` are those of the files that are there.
-pub fn preparing(settings: &Settings, lengths: &[Option<u64>]) -> String {
+pub fn preparing(settings: &SysbenchSettings, lengths: &[Option<u64>]) -> String {
     let (each, files) = (settings.file_bytes(), u64::from(settings.files));
     let mut text = format!(
         "{files} files, {}Kb each, {}Mb total\nCreating files for the test...\n{}",
@@ -70,7 +70,7 @@ pub fn prepared(phase: &PhaseMeasurement) -> String {
 }
 
 /// Before a run.
-pub fn running(settings: &Settings, mode: TestMode) -> String {
+pub fn running(settings: &SysbenchSettings, mode: TestMode) -> String {
     let mut text = format!("Running the test with following options:\nNumber of threads: {}\n", settings.threads);
     if settings.rate > 0 {
         text.push_str(&format!("Target transaction rate: {}/sec\n", settings.rate));
@@ -145,7 +145,7 @@ pub fn invalid(phase: &PhaseMeasurement) -> String {
 }
 
 /// Why a run cannot use a file that is shorter than it should be, or not there.
-pub fn unusable(settings: &Settings, number: u32, length: Option<u64>) -> String {
+pub fn unusable(settings: &SysbenchSettings, number: u32, length: Option<u64>) -> String {
     let name = file_name(number);
     match length {
         None => format!(
@@ -229,7 +229,7 @@ fn ms(ns: Option<u64>) -> f64 {
 }
 
 /// A line amid a run: what was done in `seconds` up to now.
-pub fn line(settings: &Settings, at_s: f64, seconds: f64, counted: &Counted) -> String {
+pub fn line(settings: &SysbenchSettings, at_s: f64, seconds: f64, counted: &Counted) -> String {
     let Counted { read_bytes, written_bytes, flushes, .. } = *counted;
     format!(
         "[ {at_s:.0}s ] reads: {:.2} MiB/s writes: {:.2} MiB/s fsyncs: {:.2}/s latency (ms,{}%): {:.3}\n",
@@ -250,7 +250,7 @@ const CLASS_MAX_MS: f64 = 100_000.0;
 const BAR: f64 = 40.0;
 
 /// How many latencies each class has.
-fn histogram(settings: &Settings, latency: &Histogram) -> String {
+fn histogram(settings: &SysbenchSettings, latency: &Histogram) -> String {
     let mut text = "Latency histogram (values are in milliseconds)\n".to_owned();
     let (first, scale) = (CLASS_MIN_MS.ln(), (CLASSES - 1) as f64 / (CLASS_MAX_MS / CLASS_MIN_MS).ln());
     let mut counts = [0u64; CLASSES];
@@ -282,7 +282,7 @@ fn fairness(values: &[f64]) -> (f64, f64) {
 }
 
 /// Behind a run.
-pub fn report(settings: &Settings, phase: &PhaseMeasurement) -> String {
+pub fn report(settings: &SysbenchSettings, phase: &PhaseMeasurement) -> String {
     let seconds = phase.wall_ns as f64 / 1e9;
     let all = Counted::of(&phase.ops, settings.flush_each);
     let a_second = |number: u64| number as f64 / seconds;

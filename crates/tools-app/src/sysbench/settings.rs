@@ -6,7 +6,7 @@ use plumb_tools::options::Takes;
 
 /// Why a command line cannot be run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Wrong {
+pub enum SysbenchUsageError {
     /// Told on standard output, behind the version, as sysbench tells it.
     #[error("FATAL: {0}")]
     Fatal(String),
@@ -23,7 +23,7 @@ pub enum Action {
     /// The version alone.
     Version,
     /// A run.
-    Run(Settings),
+    Run(SysbenchSettings),
 }
 
 /// What is to be done.
@@ -88,7 +88,7 @@ pub enum IoMode {
 
 /// A command line, understood.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
+pub struct SysbenchSettings {
     /// What is done.
     pub command: Command,
     /// Threads.
@@ -139,7 +139,7 @@ pub struct Settings {
     pub validates: bool,
 }
 
-impl Settings {
+impl SysbenchSettings {
     /// Bytes of each file.
     pub fn file_bytes(&self) -> u64 {
         self.total / u64::from(self.files)
@@ -163,27 +163,27 @@ impl<'a> Given<'a> {
         said.unwrap_or_else(|| find(name).map_or("", |row| row.default))
     }
 
-    fn number(&self, name: &'static str) -> Result<i64, Wrong> {
+    fn number(&self, name: &'static str) -> Result<i64, SysbenchUsageError> {
         let text = self.text(name);
         let number = if text.is_empty() { Some(0) } else { text.parse().ok().filter(|n| i32::try_from(*n).is_ok()) };
-        number.ok_or_else(|| Wrong::Usage(format!("Invalid value for the '{name}' option: '{text}'")))
+        number.ok_or_else(|| SysbenchUsageError::Usage(format!("Invalid value for the '{name}' option: '{text}'")))
     }
 
     /// A number from `least` on; `named` as messages have it.
-    fn count(&self, name: &'static str, named: &str, least: i64) -> Result<u32, Wrong> {
+    fn count(&self, name: &'static str, named: &str, least: i64) -> Result<u32, SysbenchUsageError> {
         let number = self.number(name)?;
         match u32::try_from(number) {
             Ok(count) if number >= least => Ok(count),
-            _ => Err(Wrong::Fatal(format!("Invalid value for {named}: {number}"))),
+            _ => Err(SysbenchUsageError::Fatal(format!("Invalid value for {named}: {number}"))),
         }
     }
 
     /// A limit: as sysbench, a negative number is none.
-    fn most(&self, name: &'static str) -> Result<u32, Wrong> {
+    fn most(&self, name: &'static str) -> Result<u32, SysbenchUsageError> {
         Ok(u32::try_from(self.number(name)?).unwrap_or(0))
     }
 
-    fn size(&self, name: &'static str) -> Result<u64, Wrong> {
+    fn size(&self, name: &'static str) -> Result<u64, SysbenchUsageError> {
         let text = self.text(name);
         let digits = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
         let (number, unit) = text.split_at(digits);
@@ -195,13 +195,13 @@ impl<'a> Given<'a> {
         let bytes = bytes.and_then(|(number, power)| number.checked_mul(1024u64.checked_pow(power)?));
         match bytes.filter(|&bytes| bytes > 0 && i64::try_from(bytes).is_ok()) {
             Some(bytes) => Ok(bytes),
-            None => Err(Wrong::Fatal(format!("Invalid value for {name}: {text}"))),
+            None => Err(SysbenchUsageError::Fatal(format!("Invalid value for {name}: {text}"))),
         }
     }
 
     /// Replaces options by deprecated ones, as sysbench does: those win wherever they ask for anything. Source: `init` in
     /// its `sysbench.c`.
-    fn take_deprecated(&mut self) -> Result<(), Wrong> {
+    fn take_deprecated(&mut self) -> Result<(), SysbenchUsageError> {
         for (old, least, new) in DEPRECATED {
             if self.is_given(old) && self.number(old)? >= least {
                 let value = self.text(old);
@@ -283,8 +283,8 @@ pub fn warnings(words: &[String]) -> Warnings {
 /// Reads the words behind `sysbench`.
 ///
 /// # Errors
-/// [`Wrong`]
-pub fn read(words: &[String]) -> Result<Action, Wrong> {
+/// [`SysbenchUsageError`]
+pub fn read(words: &[String]) -> Result<Action, SysbenchUsageError> {
     let mut given = Given(Vec::new());
     let (mut test, mut command) = (None, None);
     for word in words {
@@ -292,7 +292,7 @@ pub fn read(words: &[String]) -> Result<Action, Wrong> {
             match (test, command) {
                 (None, _) => test = Some(word.as_str()),
                 (_, None) => command = Some(word.as_str()),
-                _ => return Err(Wrong::Usage(format!("Unrecognized command line argument: {word}"))),
+                _ => return Err(SysbenchUsageError::Usage(format!("Unrecognized command line argument: {word}"))),
             }
             continue;
         };
@@ -301,7 +301,7 @@ pub fn read(words: &[String]) -> Result<Action, Wrong> {
             continue;
         }
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
-        let invalid = || Wrong::Usage(format!("invalid option: {word}"));
+        let invalid = || SysbenchUsageError::Usage(format!("invalid option: {word}"));
         let row = find(name).ok_or_else(invalid)?;
         if row.takes == Takes::Flag {
             is_on(value).ok_or_else(invalid)?;
@@ -311,7 +311,7 @@ pub fn read(words: &[String]) -> Result<Action, Wrong> {
             Support::NotYet(why) | Support::Never(why) => {
                 // What an option is by default does no harm.
                 if value != row.default {
-                    return Err(Wrong::Usage(format!("--{}: not supported: {why}", row.name)));
+                    return Err(SysbenchUsageError::Usage(format!("--{}: not supported: {why}", row.name)));
                 }
             }
         }
@@ -326,36 +326,36 @@ pub fn read(words: &[String]) -> Result<Action, Wrong> {
     }
     let Some(test) = test else { return Ok(Action::Page(super::options::help())) };
     if test != "fileio" {
-        return Err(Wrong::Fatal(format!(
+        return Err(SysbenchUsageError::Fatal(format!(
             "Cannot find benchmark '{test}': of sysbench's tests, Plumb has `fileio`; use sysbench itself for the others"
         )));
     }
     let run = match command {
         None => {
             let message = "The 'fileio' test requires a command argument. See 'sysbench fileio help'";
-            return Err(Wrong::Usage(message.to_owned()));
+            return Err(SysbenchUsageError::Usage(message.to_owned()));
         }
         Some("help") => return Ok(Action::Page(super::options::help_of_test())),
         Some("prepare") => Command::Prepare,
         Some("cleanup") => Command::Cleanup,
         Some("run") => Command::Run(mode(given.text("file-test-mode"))?),
-        Some(other) => return Err(Wrong::Usage(format!("Unknown command: {other}"))),
+        Some(other) => return Err(SysbenchUsageError::Usage(format!("Unknown command: {other}"))),
     };
     settings(&given, run).map(Action::Run)
 }
 
-fn mode(word: &str) -> Result<TestMode, Wrong> {
+fn mode(word: &str) -> Result<TestMode, SysbenchUsageError> {
     let known = TestMode::WORDS.iter().find(|(known, _)| *known == word).map(|(_, mode)| *mode);
     known.ok_or_else(|| {
-        Wrong::Fatal(match word {
+        SysbenchUsageError::Fatal(match word {
             "" => "Missing required argument: --file-test-mode".to_owned(),
             word => format!("Invalid IO operations mode: {word}."),
         })
     })
 }
 
-fn settings(given: &Given<'_>, command: Command) -> Result<Settings, Wrong> {
-    let fatal = |what: &str, value: &str| Wrong::Fatal(format!("{what}: {value}"));
+fn settings(given: &Given<'_>, command: Command) -> Result<SysbenchSettings, SysbenchUsageError> {
+    let fatal = |what: &str, value: &str| SysbenchUsageError::Fatal(format!("{what}: {value}"));
     let mut flags = [false; 3];
     for word in given.text("file-extra-flags").split(',').filter(|word| !word.is_empty()) {
         let known = ["sync", "dsync", "direct"].iter().position(|known| *known == word);
@@ -390,7 +390,7 @@ fn settings(given: &Given<'_>, command: Command) -> Result<Settings, Wrong> {
         _ => 1,
     };
     let each = given.flag("file-fsync-all");
-    let settings = Settings {
+    let settings = SysbenchSettings {
         command,
         threads: given.count("threads", "--threads", 1)?,
         events: given.most("events")?.into(),
@@ -424,7 +424,7 @@ fn settings(given: &Given<'_>, command: Command) -> Result<Settings, Wrong> {
     }
     let in_flight = if io == IoMode::Async { settings.backlog } else { 1 };
     if settings.validates && command == Command::Run(TestMode::RandomMix) && settings.threads.max(in_flight) > 1 {
-        return Err(Wrong::Fatal(
+        return Err(SysbenchUsageError::Fatal(
             "--validate with --file-test-mode=rndrw: a read may see half of another write; use --threads=1 and \
              --file-io-mode=sync, or rndrd"
                 .to_owned(),
@@ -434,10 +434,12 @@ fn settings(given: &Given<'_>, command: Command) -> Result<Settings, Wrong> {
         return Err(fatal("Invalid value for --percentile", &settings.percentile.to_string()));
     }
     if settings.histogram && settings.percentile == 0 {
-        return Err(Wrong::Fatal("--histogram cannot be used with --percentile=0".to_owned()));
+        return Err(SysbenchUsageError::Fatal("--histogram cannot be used with --percentile=0".to_owned()));
     }
     if command != Command::Cleanup && settings.file_bytes() == 0 {
-        return Err(Wrong::Fatal("Invalid value for file-total-size: each file would be empty".to_owned()));
+        return Err(SysbenchUsageError::Fatal(
+            "Invalid value for file-total-size: each file would be empty".to_owned(),
+        ));
     }
     Ok(settings)
 }

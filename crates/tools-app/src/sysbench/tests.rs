@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// What sysbench 1.0.20 printed, without its first line.
 const RUN: &str = include_str!("../../golden/sysbench/run.out");
 
-fn settings(line: &str) -> Settings {
+fn settings(line: &str) -> SysbenchSettings {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     match read(&words).unwrap() {
         Action::Run(settings) => settings,

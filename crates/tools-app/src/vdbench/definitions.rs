@@ -6,10 +6,10 @@ use super::general::{General, Host, on_hosts};
 use super::parse::{Parameter, is_key, numbers, parameters, seconds, size};
 use super::run_definition::{RunDefinition, is_loop, loop_of};
 use super::script::{DataLimit, Rate, Run, Script, curve};
-use super::settings::Settings;
+use super::settings::VdbenchSettings;
 use super::storage::{Opened, Storage, Transfers, Work};
 use super::values::{at_least_one, count_of, divided, open_flags, percent, range, skew, threads, transfers, within};
-use super::wrong::{Reason, Wrong};
+use super::wrong::{Reason, VdbenchUsageError};
 
 /// Points of a curve, in per cent of the largest rate, where none are said.
 const CURVE: [u64; 6] = [10, 50, 70, 80, 90, 100];
@@ -50,7 +50,7 @@ impl Script {
     ///
     /// # Errors
     /// The first line that is wrong.
-    pub fn parse(file: &str, text: &str, settings: &Settings) -> Result<Script, Wrong> {
+    pub fn parse(file: &str, text: &str, settings: &VdbenchSettings) -> Result<Script, VdbenchUsageError> {
         let read = || {
             let found = parameters(text)?;
             let mut reader = Reader::new();
@@ -60,7 +60,7 @@ impl Script {
             reader.notes.iter_mut().for_each(|note| *note = format!("{file}:{note}"));
             reader.runs(found.last().map_or(1, |parameter| parameter.line), settings)
         };
-        read().map_err(|(line, reason)| Wrong { file: file.to_owned(), line, reason })
+        read().map_err(|(line, reason)| VdbenchUsageError { file: file.to_owned(), line, reason })
     }
 }
 

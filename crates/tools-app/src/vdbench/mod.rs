@@ -25,8 +25,8 @@ mod wrong;
 
 pub use lower::{NoWorkload, Places, lower};
 pub use script::{Rate, Run, Script};
-pub use settings::{Action, Misuse, Settings, help, read};
-pub use wrong::{Reason, Wrong};
+pub use settings::{Action, Misuse, VdbenchSettings, help, read};
+pub use wrong::{Reason, VdbenchUsageError};
 
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@ use super::general::Host;
 use super::operation::{OPERATIONS, Operation};
 use super::run_definition::{Loop, RunDefinition};
 use super::script::{Rate, Run, Script};
-use super::settings::Settings;
+use super::settings::VdbenchSettings;
 use super::storage::{Storage, Transfers, Work};
 use super::values::share;
 use super::wrong::{Placed, Reason};
@@ -35,7 +35,7 @@ fn is_meant(said: &str, name: &str) -> bool {
 
 impl Reader {
     /// All runs, with what they use. `last` is the last line that says anything.
-    pub(super) fn runs(self, last: usize, settings: &Settings) -> Result<Script, Placed> {
+    pub(super) fn runs(self, last: usize, settings: &VdbenchSettings) -> Result<Script, Placed> {
         let Reader { storage, works, file_systems, file_works, runs: definitions, general, hosts, notes, .. } = self;
         if let Some(other) = hosts.iter().find_map(Host::elsewhere) {
             return Err(other);
@@ -249,7 +249,7 @@ fn one_run(
     usual: &Run,
     loops: &[(Loop, u64)],
     rate: Rate,
-    settings: &Settings,
+    settings: &VdbenchSettings,
 ) -> Result<Run, Placed> {
     let mut run = Run { rate, ..usual.clone() };
     run.elapsed_s = settings.elapsed_s.unwrap_or(run.elapsed_s);

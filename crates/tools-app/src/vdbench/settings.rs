@@ -8,12 +8,12 @@ pub enum Action {
     /// The help.
     Help,
     /// A run.
-    Run(Settings),
+    Run(VdbenchSettings),
 }
 
 /// A command line, understood.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Settings {
+pub struct VdbenchSettings {
     /// The parameter file; `-` is standard input.
     pub file: String,
     /// Where `summary.html` and `flatfile.html` go; nowhere when absent.
@@ -63,7 +63,7 @@ pub fn help() -> String {
 /// # Errors
 /// The first word that is wrong.
 pub fn read(words: &[String]) -> Result<Action, Misuse> {
-    let mut settings = Settings::default();
+    let mut settings = VdbenchSettings::default();
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
         let letter = word.strip_prefix('-').and_then(|short| short.chars().next());

@@ -29,7 +29,7 @@ pub(super) fn places(lengths: &[Option<u64>]) -> Places<'_> {
 }
 
 fn script(text: &str) -> Script {
-    Script::parse("f", text, &Settings::default()).unwrap()
+    Script::parse("f", text, &VdbenchSettings::default()).unwrap()
 }
 
 fn lowered(script: &Script, run: &Run, rate: Option<f64>) -> Workload {
@@ -60,7 +60,8 @@ fn definitions_become_runs() {
     assert_eq!(told.len(), 3 + 3 * 2);
     assert_eq!(told[3], "rd2 PerSecond(100) 3+30 threads=1.0 xfersize=2k");
     assert_eq!(told[8], "rd2 PerSecond(200) 3+30 threads=4.0 xfersize=2k");
-    let shorter = Settings { elapsed_s: Some(1), interval_s: Some(1), warmup_s: Some(0), ..Settings::default() };
+    let shorter =
+        VdbenchSettings { elapsed_s: Some(1), interval_s: Some(1), warmup_s: Some(0), ..VdbenchSettings::default() };
     let all = Script::parse("f", BASIC, &shorter).unwrap().runs;
     assert!(all.iter().all(|run| (run.elapsed_s, run.warmup_s) == (1, 0)));
 }
@@ -85,7 +86,7 @@ fn runs_become_workloads() {
     assert_eq!((group.pace.ops_per_second.write.unwrap().0, group.pace.flow), (50.0, None));
     assert_eq!(stream(group).sizes.read, JobSize::Fixed(Bytes(2048)));
     let part = "sd=a,lun=/x,size=1000k,offset=8k\nwd=w,sd=a,range=(50,100),seekpct=30,wrpct=40\nrd=r,wd=w";
-    let part = Script::parse("f", part, &Settings::default()).unwrap();
+    let part = Script::parse("f", part, &VdbenchSettings::default()).unwrap();
     let part = lower(&part, &part.runs[0], places(&[None]), None, 1).unwrap();
     let part = stream(&part.phase[0].workers[0]).clone();
     assert_eq!((part.read_percent, part.random_percent.read), (Some(60), 30));
@@ -201,7 +202,7 @@ fn what_is_wrong_in_a_parameter_file_has_its_line() {
         ),
         ("loop=1h".to_owned(), "f:1: `loop=3600`: a number from 1 to 1000 expected"),
     ] {
-        assert_eq!(Script::parse("f", &text, &Settings::default()).unwrap_err().to_string(), message, "{text}");
+        assert_eq!(Script::parse("f", &text, &VdbenchSettings::default()).unwrap_err().to_string(), message, "{text}");
     }
     let small = script("sd=a,lun=/x,size=1k\nwd=w,sd=a\nrd=r,wd=w");
     let wrong = lower(&small, &small.runs[0], places(&[None]), None, 1).unwrap_err();
@@ -244,7 +245,7 @@ fn keywords_of_storage_and_workloads_are_kept() {
 #[test]
 fn words_say_which_file_and_how_long() {
     let of = |line: &str| read(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
-    let said = Settings {
+    let said = VdbenchSettings {
         file: "p".into(),
         output: Some("o".into()),
         elapsed_s: Some(5),

@@ -23,7 +23,7 @@ rd=rd3,fwd=fwd3,fwdrate=(100,200),elapsed=10,foroperations=(create,setattr),forf
 ";
 
 fn script(text: &str) -> Script {
-    Script::parse("f", text, &Settings::default()).unwrap()
+    Script::parse("f", text, &VdbenchSettings::default()).unwrap()
 }
 
 fn lowered(run: &Run, rate: Option<f64>) -> Workload {
@@ -263,7 +263,7 @@ fn what_is_wrong_about_files_has_its_line() {
             "f:5: rd=r: copies or moves together with other operations cannot be told apart; use a run for each operation",
         ),
     ] {
-        let Err(wrong) = Script::parse("f", &text, &Settings::default()) else { panic!("{text}: {message}") };
+        let Err(wrong) = Script::parse("f", &text, &VdbenchSettings::default()) else { panic!("{text}: {message}") };
         let words = "read, write, mkdir, create, open, close, delete, getattr, setattr, access, rmdir, copy, move";
         assert_eq!(wrong.to_string(), message.replace("WORDS", words), "{text}");
     }
@@ -344,7 +344,7 @@ fn slips_of_the_pen_do_not_panic() {
         for at in 0..text.len() {
             for slip in ["", ",", "=", "(", ")", "-", "*", "0", "99999999999", "99999999t", "é"] {
                 let slipped = [&text[..at], slip, &text[at + 1..]].concat();
-                let Ok(script) = Script::parse("f", &slipped, &Settings::default()) else {
+                let Ok(script) = Script::parse("f", &slipped, &VdbenchSettings::default()) else {
                     refused += 1;
                     continue;
                 };

@@ -5,7 +5,7 @@ use super::operation::OPERATIONS;
 /// Why a parameter file cannot be run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}: {reason}")]
-pub struct Wrong {
+pub struct VdbenchUsageError {
     /// The file.
     pub file: String,
     /// From 1: where the parameter or the definition stands.

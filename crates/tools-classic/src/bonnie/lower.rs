@@ -1,7 +1,7 @@
 //! Lowers the settings to phases: Bonnie++'s calls in its order, before, inside and after the timed part.
 
 use super::random::NumberSource;
-use super::{Links, Settings, Test, Version};
+use super::{BonnieSettings, Links, Test, Version};
 use plumb_workload::files::Names;
 use plumb_workload::program::{
     Each, FileOrder, FileStep, FileWork, Held, ListedRecord, MissingFile, Moves, OpenStep, Pick, Program,
@@ -29,7 +29,7 @@ pub(super) const SEEKER: &str = "seeker-";
 const LARGE: u32 = 0;
 
 /// One run's workload. `numbers` is drawn from as the tool draws; `pid` is in the names.
-pub fn lower(settings: &Settings, pid: u32, numbers: &mut NumberSource) -> Workload {
+pub fn lower(settings: &BonnieSettings, pid: u32, numbers: &mut NumberSource) -> Workload {
     let mut names = vec![PathBuf::from(large_name(settings, pid))];
     let mut phases = Vec::new();
     if settings.size_mib > 0 {
@@ -54,7 +54,7 @@ fn directory_name(pid: u32) -> String {
     format!("Bonnie.{pid}")
 }
 
-fn large_name(settings: &Settings, pid: u32) -> String {
+fn large_name(settings: &BonnieSettings, pid: u32) -> String {
     match settings.version {
         Version::V103 => format!("Bonnie.{pid}.000"),
         _ => directory_name(pid),
@@ -80,7 +80,7 @@ fn group(script: Program) -> WorkerGroup {
 }
 
 /// Whether a test of the large file bypasses the page cache.
-fn is_direct(settings: &Settings, test: Test) -> bool {
+fn is_direct(settings: &BonnieSettings, test: Test) -> bool {
     let single_bytes = matches!(test, Test::BytesOut | Test::BytesIn);
     settings.direct
         && match (settings.is_exact || settings.version == Version::V103, test) {
@@ -91,7 +91,7 @@ fn is_direct(settings: &Settings, test: Test) -> bool {
         }
 }
 
-fn open(settings: &Settings, test: Test, create: bool) -> Step {
+fn open(settings: &BonnieSettings, test: Test, create: bool) -> Step {
     let stream = settings.version == Version::V103 && matches!(test, Test::BytesOut | Test::BytesIn);
     Step::Open(OpenStep {
         file: Pick::Nth(LARGE),
@@ -112,7 +112,7 @@ fn unlink() -> Step {
 }
 
 /// What is timed when closing a file: the flush before it, which 1.03 does only on request, and the close.
-fn close(settings: &Settings, test: Test) -> Vec<Step> {
+fn close(settings: &BonnieSettings, test: Test) -> Vec<Step> {
     let stream = settings.version == Version::V103 && matches!(test, Test::BytesOut | Test::BytesIn);
     let flushes = match settings.version {
         Version::V103 => settings.flushes && !stream,
@@ -122,12 +122,12 @@ fn close(settings: &Settings, test: Test) -> Vec<Step> {
     flush.into_iter().chain([Step::Close { handle: 0 }]).collect()
 }
 
-fn transfer(settings: &Settings, does: Moves, via: Via, mib: i64) -> Transfer {
+fn transfer(settings: &BonnieSettings, does: Moves, via: Via, mib: i64) -> Transfer {
     let record = settings.chunk_bytes as u64;
     Transfer { via, ..Transfer::forward(does, Bytes(record), (mib as u64) * ((1 << 20) / record)) }
 }
 
-fn large_file(settings: &Settings, numbers: &mut NumberSource, phases: &mut Vec<Phase>) {
+fn large_file(settings: &BonnieSettings, numbers: &mut NumberSource, phases: &mut Vec<Phase>) {
     let bytes_via = if settings.version == Version::V103 { Via::Characters } else { Via::Bytes };
     let script = |test: Test, before: Vec<Step>, transfer: Transfer, content: ProgramContent| {
         let steps = [Step::Transfer(transfer)].into_iter().chain(close(settings, test)).collect();
@@ -164,7 +164,7 @@ fn large_file(settings: &Settings, numbers: &mut NumberSource, phases: &mut Vec<
 }
 
 /// Random chunks, by several seekers at once, each with its own open file.
-fn seeks(settings: &Settings, numbers: &mut NumberSource) -> Phase {
+fn seeks(settings: &BonnieSettings, numbers: &mut NumberSource) -> Phase {
     let old = settings.version == Version::V103;
     let settle = Nanos(if old { SEEKERS_SETTLE_103_NS } else { SEEKERS_SETTLE_NS });
     let workers = dealt(settings, numbers).into_iter().zip(1u32..).map(|(records, number)| {
@@ -198,7 +198,7 @@ fn seeks(settings: &Settings, numbers: &mut NumberSource) -> Phase {
 }
 
 /// The chunks that each seeker seeks.
-fn dealt(settings: &Settings, numbers: &mut NumberSource) -> Vec<Vec<ListedRecord>> {
+fn dealt(settings: &BonnieSettings, numbers: &mut NumberSource) -> Vec<Vec<ListedRecord>> {
     let chunk = settings.chunk_bytes as u64;
     let chunks = settings.size_mib as u64 * ((1 << 20) / chunk);
     let seekers = settings.seekers as usize;
@@ -240,7 +240,7 @@ struct Layout {
 }
 
 impl Layout {
-    fn new(settings: &Settings, main: u32) -> Layout {
+    fn new(settings: &BonnieSettings, main: u32) -> Layout {
         let several = settings.directories > 1;
         let count = settings.directories.max(1) as u32;
         Layout {
@@ -262,7 +262,7 @@ impl Layout {
 
 /// The names of a run's small files, and what is done to them.
 fn small_files(
-    settings: &Settings,
+    settings: &BonnieSettings,
     pid: u32,
     numbers: &mut NumberSource,
     names: &mut Vec<PathBuf>,
@@ -302,7 +302,13 @@ fn small_files(
     }
 }
 
-fn file_name(settings: &Settings, layout: &Layout, number: u32, in_order: bool, numbers: &mut NumberSource) -> String {
+fn file_name(
+    settings: &BonnieSettings,
+    layout: &Layout,
+    number: u32,
+    in_order: bool,
+    numbers: &mut NumberSource,
+) -> String {
     let extra: String = (0..numbers.below(EXTRA_CHARACTERS + 1))
         .map(|_| char::from(NAME_CHARACTERS[numbers.below(NAME_CHARACTERS.len() as u64) as usize]))
         .collect();
@@ -318,7 +324,7 @@ fn file_name(settings: &Settings, layout: &Layout, number: u32, in_order: bool, 
 }
 
 /// Lengths of new files; they are drawn when the files are created.
-fn lengths(settings: &Settings, files: u32, numbers: &mut NumberSource) -> Vec<Bytes> {
+fn lengths(settings: &BonnieSettings, files: u32, numbers: &mut NumberSource) -> Vec<Bytes> {
     if settings.links().is_some() || settings.max_bytes == 0 {
         return Vec::new();
     }
@@ -339,7 +345,7 @@ fn shuffle(order: &mut [u32], numbers: &mut NumberSource) {
 
 /// One of the two series of small files.
 struct Series<'a> {
-    settings: &'a Settings,
+    settings: &'a BonnieSettings,
     layout: &'a Layout,
     /// Number of the parent directory.
     main: u32,

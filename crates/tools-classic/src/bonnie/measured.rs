@@ -1,6 +1,6 @@
 //! What Bonnie++ measures, and the versions that print it.
 
-use super::settings::Settings;
+use super::settings::BonnieSettings;
 use strum::VariantArray;
 
 /// A version of Bonnie++.
@@ -121,7 +121,7 @@ impl Test {
     }
 
     /// The message at its end.
-    pub fn ending(self, settings: &Settings) -> String {
+    pub fn ending(self, settings: &BonnieSettings) -> String {
         match self {
             Test::Seeks => format!("{}\n", "done...".repeat(settings.seekers as usize)),
             _ if self < Test::Seeks => "done\n".to_owned(),

@@ -1,10 +1,10 @@
 //! Bonnie++: turns its command line into a workload with exactly its calls, and results into its tables.
 //!
-//! 1. [`Settings::read`]: reads a command line as one of its versions does.
+//! 1. [`BonnieSettings::read`]: reads a command line as one of its versions does.
 //! 2. [`lower::lower`]: one phase for each of its twelve tests, with the names, sizes and positions that its generator draws.
 //! 3. [`print`]: its table and CSV lines; [`html`] and [`table`] are its own readers of CSV lines, and [`published`] is Plumb's.
 //!
-//! Where version 2.00a prints wrong values, the correct ones are printed, unless [`Settings::is_exact`].
+//! Where version 2.00a prints wrong values, the correct ones are printed, unless [`BonnieSettings::is_exact`].
 
 pub mod getc_putc;
 pub mod html;
@@ -24,4 +24,4 @@ pub mod zcav;
 pub use measured::{Test, Version};
 pub use published::{PublishedLine, PublishedTest, published, published_lines};
 pub use refusal::Refusal;
-pub use settings::{Links, Machine, Meeting, Seed, Settings};
+pub use settings::{BonnieSettings, Links, Machine, Meeting, Seed};

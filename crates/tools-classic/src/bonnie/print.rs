@@ -1,7 +1,7 @@
 //! Results as Bonnie++ prints them: a table and a CSV line.
 
 use super::lower::{SEEKER, own_kinds};
-use super::{Links, Settings, Test, Version};
+use super::{BonnieSettings, Links, Test, Version};
 use plumb_result::PhaseMeasurement;
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub struct Results(BTreeMap<Test, Took>);
 
 impl Results {
     /// Of what was measured of a test.
-    pub fn add(&mut self, test: Test, settings: &Settings, measured: &PhaseMeasurement) {
+    pub fn add(&mut self, test: Test, settings: &BonnieSettings, measured: &PhaseMeasurement) {
         let longest = own_kinds(test).iter().filter_map(|kind| measured.ops.get(kind)?.service.max()).max();
         let of_records = measured.workers.iter().filter_map(|worker| worker.longest_record_ns).max();
         let cpu_ns = measured.cpu_user_ns + measured.cpu_system_ns;
@@ -74,7 +74,7 @@ enum Form {
 }
 
 /// Column names of a CSV line.
-pub fn header(settings: &Settings) -> String {
+pub fn header(settings: &BonnieSettings) -> String {
     const TESTS: &str = "putc,putc_cpu,put_block,put_block_cpu,rewrite,rewrite_cpu,getc,getc_cpu,get_block,get_block_cpu,\
                          seeks,seeks_cpu";
     const FILES: &str = "seq_create,seq_create_cpu,seq_stat,seq_stat_cpu,seq_del,seq_del_cpu,ran_create,ran_create_cpu,\
@@ -93,7 +93,7 @@ pub fn header(settings: &Settings) -> String {
 }
 
 /// The table.
-pub fn table(settings: &Settings, results: &Results) -> String {
+pub fn table(settings: &BonnieSettings, results: &Results) -> String {
     let mut text = String::new();
     if settings.size_mib > 0 {
         text.push_str(&large_head(settings));
@@ -114,7 +114,7 @@ pub fn table(settings: &Settings, results: &Results) -> String {
     text
 }
 
-fn large_head(settings: &Settings) -> String {
+fn large_head(settings: &BonnieSettings) -> String {
     let version = settings.version.name();
     let tests = "-Per Chr- --Block-- -Rewrite- -Per Chr- --Block-- --Seeks--\n";
     let groups = "------Sequential Output------ --Sequential Input- --Random-\n";
@@ -130,7 +130,7 @@ fn large_head(settings: &Settings) -> String {
     format!("Version {version:>5}       {groups}{second}{tests}{third}")
 }
 
-fn small_head(settings: &Settings) -> String {
+fn small_head(settings: &BonnieSettings) -> String {
     let version = settings.version.name();
     let goes_on = settings.version == Version::V103 && settings.size_mib > 0;
     let first = if goes_on { " ".repeat(20) } else { format!("Version {version:>5}       ") };
@@ -161,12 +161,12 @@ fn size(mut size: i64, units: &str) -> String {
     format!("{size}{unit}").trim_end().to_owned()
 }
 
-fn concurrency(settings: &Settings) -> i64 {
+fn concurrency(settings: &BonnieSettings) -> i64 {
     if settings.is_exact { settings.concurrency } else { 1 }
 }
 
 /// The machine's name with the size after it, in 19 columns.
-fn named_size(settings: &Settings) -> String {
+fn named_size(settings: &BonnieSettings) -> String {
     let chunk = |units| if settings.chunk_bytes == 8192 { String::new() } else { size(settings.chunk_bytes, units) };
     let sizes = match settings.version {
         Version::V200 => {
@@ -192,7 +192,7 @@ fn named_size(settings: &Settings) -> String {
     format!("{name} {sizes}")
 }
 
-fn old_size(settings: &Settings) -> String {
+fn old_size(settings: &BonnieSettings) -> String {
     let whole = match settings.size_mib % 1024 {
         0 => format!("{}G", settings.size_mib / 1024),
         _ => format!("{}M", settings.size_mib),
@@ -205,7 +205,7 @@ fn old_size(settings: &Settings) -> String {
 }
 
 /// The small files in one field.
-fn files_text(settings: &Settings) -> String {
+fn files_text(settings: &BonnieSettings) -> String {
     let sizes = match settings.links() {
         Some(Links::Hard) => ":link".to_owned(),
         Some(Links::Symbolic) => ":symlink".to_owned(),
@@ -217,7 +217,7 @@ fn files_text(settings: &Settings) -> String {
 }
 
 /// The CSV line.
-pub fn values(settings: &Settings, results: &Results) -> String {
+pub fn values(settings: &BonnieSettings, results: &Results) -> String {
     let mut text = match settings.version {
         Version::V103 => settings.name.clone(),
         version => format!(
@@ -274,7 +274,7 @@ pub fn values(settings: &Settings, results: &Results) -> String {
 }
 
 /// The small files in five columns.
-fn files_values(settings: &Settings) -> String {
+fn files_values(settings: &BonnieSettings) -> String {
     let (most, least) = match settings.links() {
         Some(Links::Hard) => ("link".to_owned(), 0),
         Some(Links::Symbolic) => ("symlink".to_owned(), 0),
@@ -292,7 +292,7 @@ fn files_values(settings: &Settings) -> String {
     format!("{},{most},{least},{directories},{chunk}", settings.files_ki)
 }
 
-fn rates(settings: &Settings, results: &Results, tests: &[Test], form: Form, text: &mut String) {
+fn rates(settings: &BonnieSettings, results: &Results, tests: &[Test], form: Form, text: &mut String) {
     for &test in tests {
         let took = results.of(test);
         let (rate, cpu) = if took.elapsed_s == 0.0 {
@@ -309,7 +309,7 @@ fn rates(settings: &Settings, results: &Results, tests: &[Test], form: Form, tex
     }
 }
 
-fn rate(settings: &Settings, test: Test, took: Took, form: Form) -> String {
+fn rate(settings: &BonnieSettings, test: Test, took: Took, form: Form) -> String {
     let per_second = |count: f64| count / took.elapsed_s;
     if test == Test::Seeks {
         let rate = per_second(settings.seeks as f64);
@@ -348,7 +348,7 @@ pub(super) fn speed(kib: f64) -> String {
     }
 }
 
-fn latencies(settings: &Settings, results: &Results, tests: &[Test], text: &mut String) {
+fn latencies(settings: &BonnieSettings, results: &Results, tests: &[Test], text: &mut String) {
     if settings.version == Version::V103 {
         return;
     }

@@ -63,7 +63,7 @@ pub enum Links {
 
 /// What Bonnie++ is to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
+pub struct BonnieSettings {
     /// The version to follow.
     pub version: Version,
     /// Print what that version prints, even if wrong (`--compat=strict`).
@@ -82,7 +82,7 @@ pub struct Settings {
     pub seekers: i64,
     /// `-n`, in units of 1024 files; 0 leaves the tests of files out.
     pub files_ki: i64,
-    /// Largest file, bytes; see [`links`](Settings::links) where negative.
+    /// Largest file, bytes; see [`links`](BonnieSettings::links) where negative.
     pub max_bytes: i64,
     /// Smallest file, bytes.
     pub min_bytes: i64,
@@ -124,14 +124,14 @@ const UNIT_BYTES: i64 = 1 << 20;
 const NAME_BYTES_200: i64 = 37;
 const NAME_BYTES_103: i64 = 30;
 
-impl Settings {
+impl BonnieSettings {
     /// Reads a command line, without the program name, which is `called`.
     ///
     /// # Errors
     /// Messages about arguments that it does not understand.
-    pub fn read(called: &str, words: &[String], machine: &Machine) -> Result<Settings, Refusal> {
+    pub fn read(called: &str, words: &[String], machine: &Machine) -> Result<BonnieSettings, Refusal> {
         let own = own_words(words)?;
-        let mut settings = Settings::new(own.version, own.is_exact, machine);
+        let mut settings = BonnieSettings::new(own.version, own.is_exact, machine);
         let letters = match own.version {
             Version::V103 => "bd:fg:m:n:p:qr:s:u:x:yD",
             _ => "bc:d:f::g:l:m:n:p:qr:s:u:x:y:z:Z:D",
@@ -149,8 +149,8 @@ impl Settings {
         Ok(settings)
     }
 
-    fn new(version: Version, is_exact: bool, machine: &Machine) -> Settings {
-        Settings {
+    fn new(version: Version, is_exact: bool, machine: &Machine) -> BonnieSettings {
+        BonnieSettings {
             version,
             is_exact,
             directory: None,

@@ -12,12 +12,12 @@ fn machine() -> Machine {
     Machine { ram_mib: 24104, node: "golden".to_owned(), pid: 100, time_s: 5 }
 }
 
-fn said(words: &str) -> Result<Settings, Refusal> {
+fn said(words: &str) -> Result<BonnieSettings, Refusal> {
     let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
-    Settings::read("bonnie++", &words, &machine())
+    BonnieSettings::read("bonnie++", &words, &machine())
 }
 
-fn settings(words: &str) -> Settings {
+fn settings(words: &str) -> BonnieSettings {
     said(words).unwrap()
 }
 
@@ -225,7 +225,7 @@ fn took(elapsed_s: f64, cpu_percent: f64, latency_us: f64) -> Took {
 }
 
 /// The results of the golden run under 8 % of a processor, made from its line of values.
-fn limited(settings: &Settings) -> Results {
+fn limited(settings: &BonnieSettings) -> Results {
     let mut results = Results::default();
     let files = f64::from(settings.files());
     let (mib, bytes) = (settings.size_mib as f64 * 1024.0, settings.per_char_mib as f64 * 1024.0);

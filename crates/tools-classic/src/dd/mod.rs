@@ -17,7 +17,7 @@ pub mod quote;
 mod tests;
 
 pub use keywords::Personality;
-pub use operands::{Action, Compat, Dd, Wrong, read};
+pub use operands::{Action, Compat, Dd, DdUsageError, read};
 pub use print::Reporter;
 pub use printed::{PrintedCommand, read_printed};
 pub use quote::Marks;

@@ -77,7 +77,7 @@ pub struct Dd {
 
 /// The problem with a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wrong {
+pub struct DdUsageError {
     /// dd's messages, without the program's name; a warning before an error is a separate line.
     pub lines: Vec<String>,
     /// Whether to refer to `--help`.
@@ -86,17 +86,17 @@ pub struct Wrong {
     pub meant: Option<String>,
 }
 
-impl Wrong {
-    fn hinting(line: String) -> Wrong {
-        Wrong { lines: vec![line], hints_at_help: true, meant: None }
+impl DdUsageError {
+    fn hinting(line: String) -> DdUsageError {
+        DdUsageError { lines: vec![line], hints_at_help: true, meant: None }
     }
 
-    fn plain(line: String) -> Wrong {
-        Wrong { lines: vec![line], hints_at_help: false, meant: None }
+    fn plain(line: String) -> DdUsageError {
+        DdUsageError { lines: vec![line], hints_at_help: false, meant: None }
     }
 
-    fn meaning(self, meant: Option<String>) -> Wrong {
-        Wrong { meant, ..self }
+    fn meaning(self, meant: Option<String>) -> DdUsageError {
+        DdUsageError { meant, ..self }
     }
 
     /// Everything that dd would print.
@@ -138,7 +138,7 @@ pub(super) fn meant_operand(word: &str, personality: Personality) -> Option<Stri
 ///
 /// # Errors
 /// The first argument that dd would refuse, with its message.
-pub fn read(words: &[String], marks: Marks) -> Result<Dd, Wrong> {
+pub fn read(words: &[String], marks: Marks) -> Result<Dd, DdUsageError> {
     let mut dd = Dd::default();
     let mut operands = Vec::new();
     let mut words = words.iter();
@@ -149,7 +149,7 @@ pub fn read(words: &[String], marks: Marks) -> Result<Dd, Wrong> {
             dd.option(word, &mut words, marks)?;
         } else if word.len() > 1 && word.starts_with('-') && !word.contains('=') {
             let letter = word.chars().nth(1).unwrap_or('-');
-            return Err(Wrong::hinting(format!("invalid option -- '{letter}'")));
+            return Err(DdUsageError::hinting(format!("invalid option -- '{letter}'")));
         } else {
             operands.push(word);
         }
@@ -181,8 +181,8 @@ impl Dd {
         word: &str,
         words: &mut impl Iterator<Item = &'w String>,
         marks: Marks,
-    ) -> Result<(), Wrong> {
-        let unknown = || Wrong::hinting(format!("unrecognized option '{word}'"));
+    ) -> Result<(), DdUsageError> {
+        let unknown = || DdUsageError::hinting(format!("unrecognized option '{word}'"));
         let (name, joined) = match word[2..].split_once('=') {
             Some((name, value)) => (name, Some(value.to_owned())),
             None => (&word[2..], None),
@@ -195,7 +195,7 @@ impl Dd {
         };
         let takes_value = matches!(option, "as-version" | "compat" | "plumb-allow");
         if !takes_value && joined.is_some() {
-            return Err(Wrong::hinting(format!("option '--{option}' doesn't allow an argument")));
+            return Err(DdUsageError::hinting(format!("option '--{option}' doesn't allow an argument")));
         }
         let value = match (takes_value, joined) {
             (false, _) => String::new(),
@@ -203,7 +203,7 @@ impl Dd {
             (true, None) => words
                 .next()
                 .cloned()
-                .ok_or_else(|| Wrong::hinting(format!("option '--{option}' requires an argument")))?,
+                .ok_or_else(|| DdUsageError::hinting(format!("option '--{option}' requires an argument")))?,
         };
         match option {
             "help" => self.action = Action::Help,
@@ -213,11 +213,14 @@ impl Dd {
             "plumb-allow" => self.allow = Some(value),
             "compat" if value == "strict" => self.compat = Compat::Strict,
             "compat" => {
-                return Err(Wrong::hinting(format!("--compat={} is unknown; use strict", marks.quote(&value))));
+                return Err(DdUsageError::hinting(format!("--compat={} is unknown; use strict", marks.quote(&value))));
             }
             "as-version" => {
                 self.personality = Personality::from_name(&value).ok_or_else(|| {
-                    Wrong::hinting(format!("--as-version={} is unknown; use gnu or freebsd", marks.quote(&value)))
+                    DdUsageError::hinting(format!(
+                        "--as-version={} is unknown; use gnu or freebsd",
+                        marks.quote(&value)
+                    ))
                 })?;
             }
             _ => return Err(unknown()),
@@ -225,7 +228,7 @@ impl Dd {
         Ok(())
     }
 
-    pub(super) fn operand(&mut self, word: &str, marks: Marks, said: &mut Vec<Operand>) -> Result<(), Wrong> {
+    pub(super) fn operand(&mut self, word: &str, marks: Marks, said: &mut Vec<Operand>) -> Result<(), DdUsageError> {
         let is_bsd = self.personality == Personality::FreeBsd;
         let Some((name, value)) = word.split_once('=') else {
             return Err(self.unknown_operand(word, word, marks));
@@ -235,7 +238,7 @@ impl Dd {
         };
         if is_bsd {
             if value.is_empty() {
-                return Err(Wrong::plain(format!("no value specified for {name}")));
+                return Err(DdUsageError::plain(format!("no value specified for {name}")));
             }
             let is_again = said.contains(&operand) && !matches!(operand, Operand::Conversions);
             let block = |one: &Operand| matches!(one, Operand::InputBlock | Operand::OutputBlock);
@@ -245,7 +248,7 @@ impl Dd {
                 _ => false,
             };
             if is_again || clashes {
-                return Err(Wrong::plain(format!("{name}: illegal argument combination or already set")));
+                return Err(DdUsageError::plain(format!("{name}: illegal argument combination or already set")));
             }
         }
         said.push(operand);
@@ -255,11 +258,11 @@ impl Dd {
             Operand::Conversions => {
                 for name in value.split(',') {
                     let word = find(CONVERSIONS, name, self.personality).ok_or_else(|| match is_bsd {
-                        true => Wrong::plain(format!("unknown conversion {name}")),
-                        false => Wrong::hinting(format!("invalid conversion: {}", marks.quote(name))),
+                        true => DdUsageError::plain(format!("unknown conversion {name}")),
+                        false => DdUsageError::hinting(format!("invalid conversion: {}", marks.quote(name))),
                     })?;
                     if word.means == Conv::NotHere {
-                        return Err(Wrong::plain(format!("conv={name} is {}", word.help)));
+                        return Err(DdUsageError::plain(format!("conv={name} is {}", word.help)));
                     }
                     self.conversions.push(word.means);
                 }
@@ -275,21 +278,26 @@ impl Dd {
             Operand::Status => {
                 self.status = find(LEVELS, value, self.personality).map(|level| level.means).ok_or_else(|| {
                     match is_bsd {
-                        true => Wrong::plain(format!("unknown status {value}")),
+                        true => DdUsageError::plain(format!("unknown status {value}")),
                         false => {
                             // Because of the way it compares flags, it names the part before the comma, or everything.
                             let wrong = value.split(',').find(|part| find(LEVELS, part, self.personality).is_none());
-                            Wrong::hinting(format!("invalid status level: {}", marks.quote(wrong.unwrap_or(value))))
+                            DdUsageError::hinting(format!(
+                                "invalid status level: {}",
+                                marks.quote(wrong.unwrap_or(value))
+                            ))
                         }
                     }
                 })?;
             }
             Operand::Fill => self.fill = value.bytes().next(),
             Operand::Files => {
-                return Err(Wrong::plain("files= is not supported: it is for tapes with several files".to_owned()));
+                return Err(DdUsageError::plain(
+                    "files= is not supported: it is for tapes with several files".to_owned(),
+                ));
             }
             Operand::Speed => {
-                return Err(Wrong::plain(
+                return Err(DdUsageError::plain(
                     "speed= is not supported: a throttled copy would measure the throttle".to_owned(),
                 ));
             }
@@ -304,13 +312,13 @@ impl Dd {
         Ok(())
     }
 
-    fn unknown_operand(&self, word: &str, name: &str, marks: Marks) -> Wrong {
+    fn unknown_operand(&self, word: &str, name: &str, marks: Marks) -> DdUsageError {
         match self.personality {
-            Personality::Gnu => Wrong::hinting(format!("unrecognized operand {}", marks.quote(word))).meaning(
+            Personality::Gnu => DdUsageError::hinting(format!("unrecognized operand {}", marks.quote(word))).meaning(
                 meant_operand(word, self.personality)
                     .map(|meant| format!("unknown operand `{word}`; did you mean `{meant}`?")),
             ),
-            Personality::FreeBsd => Wrong::plain(format!("unknown operand {name}")),
+            Personality::FreeBsd => DdUsageError::plain(format!("unknown operand {name}")),
         }
     }
 
@@ -320,59 +328,57 @@ impl Dd {
         marks: Marks,
         end: &str,
         allowed: impl Fn(&super::keywords::OfEnd) -> bool,
-    ) -> Result<Vec<Flag>, Wrong> {
-        let flag = |name: &str| -> Result<Flag, Wrong> {
+    ) -> Result<Vec<Flag>, DdUsageError> {
+        let flag = |name: &str| -> Result<Flag, DdUsageError> {
             let word: Option<&'static Word<_>> = find(FLAGS, name, self.personality);
             word.filter(|word| allowed(&word.means)).map(|word| word.means.flag).ok_or_else(|| match self.personality {
-                Personality::Gnu => Wrong::hinting(format!("invalid {end} flag: {}", marks.quote(name))),
-                Personality::FreeBsd => Wrong::plain(format!("unknown open flag {name}")),
+                Personality::Gnu => DdUsageError::hinting(format!("invalid {end} flag: {}", marks.quote(name))),
+                Personality::FreeBsd => DdUsageError::plain(format!("unknown open flag {name}")),
             })
         };
         value.split(',').map(flag).collect()
     }
 
     /// A size, which is above 0.
-    fn size(&mut self, name: &str, value: &str, marks: Marks) -> Result<u64, Wrong> {
+    fn size(&mut self, name: &str, value: &str, marks: Marks) -> Result<u64, DdUsageError> {
         match (self.number(name, value, marks)?.value, self.personality) {
-            (0, Personality::Gnu) => Err(Wrong::plain(format!("invalid number: {}", marks.quote(value)))),
-            (0, Personality::FreeBsd) => Err(Wrong::plain(format!("{name} must be greater than zero"))),
+            (0, Personality::Gnu) => Err(DdUsageError::plain(format!("invalid number: {}", marks.quote(value)))),
+            (0, Personality::FreeBsd) => Err(DdUsageError::plain(format!("{name} must be greater than zero"))),
             (size, _) => Ok(size),
         }
     }
 
     /// The same of a block. Memory takes one byte less than files.
-    fn block_size(&mut self, name: &str, value: &str, marks: Marks) -> Result<u64, Wrong> {
+    fn block_size(&mut self, name: &str, value: &str, marks: Marks) -> Result<u64, DdUsageError> {
         match (self.size(name, value, marks)?, self.personality) {
             (LONGEST_FILE_BYTES, Personality::Gnu) => {
-                Err(Wrong::plain(format!("invalid number: {}: {TOO_LARGE}", marks.quote(value))))
+                Err(DdUsageError::plain(format!("invalid number: {}: {TOO_LARGE}", marks.quote(value))))
             }
             (size, _) => Ok(size),
         }
     }
 
-    fn number(&mut self, name: &str, value: &str, marks: Marks) -> Result<Number, Wrong> {
+    fn number(&mut self, name: &str, value: &str, marks: Marks) -> Result<Number, DdUsageError> {
         match self.personality {
-            Personality::Gnu => {
-                match number::gnu(value) {
-                    Ok(number) => {
-                        if number.is_zero_multiplier {
-                            self.warnings.push(format!(
-                                "warning: {} is a zero multiplier; use {} if that is intended",
-                                marks.quote("0x"),
-                                marks.quote("00x")
-                            ));
-                        }
-                        Ok(number)
+            Personality::Gnu => match number::gnu(value) {
+                Ok(number) => {
+                    if number.is_zero_multiplier {
+                        self.warnings.push(format!(
+                            "warning: {} is a zero multiplier; use {} if that is intended",
+                            marks.quote("0x"),
+                            marks.quote("00x")
+                        ));
                     }
-                    Err(NotNumber::TooLarge) => {
-                        Err(Wrong::plain(format!("invalid number: {}: {TOO_LARGE}", marks.quote(value))))
-                    }
-                    Err(_) => Err(Wrong::plain(format!("invalid number: {}", marks.quote(value)))
-                        .meaning(meant_number(name, value))),
+                    Ok(number)
                 }
-            }
+                Err(NotNumber::TooLarge) => {
+                    Err(DdUsageError::plain(format!("invalid number: {}: {TOO_LARGE}", marks.quote(value))))
+                }
+                Err(_) => Err(DdUsageError::plain(format!("invalid number: {}", marks.quote(value)))
+                    .meaning(meant_number(name, value))),
+            },
             Personality::FreeBsd => number::bsd(value).map_err(|error| {
-                Wrong::plain(match error {
+                DdUsageError::plain(match error {
                     NotNumber::NoDigits => format!("{name}: invalid numeric value"),
                     NotNumber::Invalid => format!("{name}: illegal numeric value"),
                     NotNumber::TooLarge => format!("{name}: Result too large"),
@@ -382,25 +388,27 @@ impl Dd {
     }
 
     /// Blocks that no memory holds.
-    fn check_memory(&self) -> Result<(), Wrong> {
+    fn check_memory(&self) -> Result<(), DdUsageError> {
         let ends = [("input", self.block.or(self.input_block)), ("output", self.block.or(self.output_block))];
         match ends.into_iter().find_map(|(end, block)| Some((end, block.filter(|bytes| *bytes > LARGEST_BLOCK_BYTES)?)))
         {
-            Some((end, bytes)) => Err(Wrong::plain(human::no_memory(end, bytes))),
+            Some((end, bytes)) => Err(DdUsageError::plain(human::no_memory(end, bytes))),
             None => Ok(()),
         }
     }
 
     /// Checks for conflicts.
-    fn check(&self) -> Result<(), Wrong> {
+    fn check(&self) -> Result<(), DdUsageError> {
         let has = |one: Conv| self.conversions.contains(&one);
         if self.personality == Personality::FreeBsd {
             let lines = [Conv::Block, Conv::Unblock, Conv::Ascii, Conv::Ebcdic, Conv::Ibm].into_iter().any(has);
             return match (self.record, lines) {
                 (None, _) if has(Conv::Block) || has(Conv::Unblock) => {
-                    Err(Wrong::plain("record operations require cbs".to_owned()))
+                    Err(DdUsageError::plain("record operations require cbs".to_owned()))
                 }
-                (Some(_), false) => Err(Wrong::plain("cbs meaningless if not doing record operations".to_owned())),
+                (Some(_), false) => {
+                    Err(DdUsageError::plain("cbs meaningless if not doing record operations".to_owned()))
+                }
                 _ => Ok(()),
             };
         }
@@ -424,6 +432,6 @@ impl Dd {
         } else {
             return self.check_memory();
         };
-        Err(Wrong::plain(wrong.to_owned()))
+        Err(DdUsageError::plain(wrong.to_owned()))
     }
 }

@@ -10,7 +10,7 @@ use plumb_workload::{CachePolicy, Work};
 use plumb_workload_text::{native, validate};
 use proptest::prelude::*;
 
-fn read_line(line: &str) -> Result<Dd, Wrong> {
+fn read_line(line: &str) -> Result<Dd, DdUsageError> {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     read(&words, Marks::Curved)
 }

@@ -1,6 +1,6 @@
 //! The devices to report, their order, and what each did since the previous sample.
 
-use super::{Compat, DeviceNames, Settings, Which};
+use super::{Compat, DeviceNames, IostatSettings, Which};
 use plumb_result::blocks::{BlockDevice, BlockExtent, BlockStat, DeviceNumber};
 
 /// Devices and groups in the order in which they are reported.
@@ -137,7 +137,7 @@ impl DeviceList {
     }
 
     /// What is reported, in the part `part` (from 1) of a report.
-    pub(super) fn rows(&mut self, settings: &Settings, part: u32, names: &mut dyn DeviceNames) -> Vec<DeviceRow> {
+    pub(super) fn rows(&mut self, settings: &IostatSettings, part: u32, names: &mut dyn DeviceNames) -> Vec<DeviceRow> {
         let mut rows = Vec::new();
         let mut group: Option<OpenGroup> = None;
         for at in 0..self.entries.len() {
@@ -165,7 +165,7 @@ impl DeviceList {
     }
 
     /// The row of a group, when all of its devices were seen.
-    fn close(&mut self, group: Option<OpenGroup>, settings: &Settings, part: u32, rows: &mut Vec<DeviceRow>) {
+    fn close(&mut self, group: Option<OpenGroup>, settings: &IostatSettings, part: u32, rows: &mut Vec<DeviceRow>) {
         let Some(group) = group else { return };
         let entry = &mut self.entries[group.at];
         let Kind::Group { divisor, last } = &mut entry.kind else { return };
@@ -193,7 +193,7 @@ impl DeviceList {
     }
 }
 
-impl Settings {
+impl IostatSettings {
     fn tells(&self, now: &BlockStat, before: &BlockStat) -> bool {
         let ops = |stat: &BlockStat| [stat.reads, stat.writes, stat.discards, stat.flushes].map(|one| one.ops);
         (self.never_used || !now.is_idle()) && !(self.omit_idle && ops(now) == ops(before))
@@ -232,7 +232,7 @@ impl Entry {
         self.now = device.stat;
     }
 
-    fn shown(&self, settings: &Settings, names: &mut dyn DeviceNames) -> String {
+    fn shown(&self, settings: &IostatSettings, names: &mut dyn DeviceNames) -> String {
         let persistent = settings.persistent.as_deref().and_then(|kind| names.persistent(kind, &self.name));
         let registered =
             || self.number.filter(|_| settings.registered_names).and_then(|number| names.registered(number));

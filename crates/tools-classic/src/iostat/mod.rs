@@ -1,6 +1,6 @@
 //! iostat (sysstat 12.6.1): turns its command line and samples of the kernel's counters into its text or JSON.
 //!
-//! 1. [`read`]: reads a command line into [`Settings`]; facts about device names come from [`DeviceNames`].
+//! 1. [`read`]: reads a command line into [`IostatSettings`]; facts about device names come from [`DeviceNames`].
 //! 2. [`Session::report`]: turns a sample of the counters into a report since the previous sample.
 //! 3. [`print`]: prints columns, human-readable text (`-h`), or JSON.
 //!
@@ -14,10 +14,10 @@ mod session;
 mod settings;
 
 pub use devices::{DeviceList, DeviceRow};
-pub use options::{OPTIONS, USAGE, Wrong, read};
+pub use options::{IostatUsageError, OPTIONS, USAGE, read};
 pub use report::{CpuShares, Report};
 pub use session::Session;
-pub use settings::{Action, Columns, Compat, DataUnit, DeviceNames, OtherPlace, Settings, TableLayout, Which};
+pub use settings::{Action, Columns, Compat, DataUnit, DeviceNames, IostatSettings, OtherPlace, TableLayout, Which};
 
 /// What `-V` says.
 pub const VERSION: &str = "sysstat version 12.6.1 (iostat, by Plumb)\n";

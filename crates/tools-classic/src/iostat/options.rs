@@ -1,6 +1,8 @@
 //! The command line, read as iostat reads it: word by word; the order matters.
 
-use super::{Action, Columns, Compat, DataUnit, DeviceList, DeviceNames, OtherPlace, Settings, TableLayout, Which};
+use super::{
+    Action, Columns, Compat, DataUnit, DeviceList, DeviceNames, IostatSettings, OtherPlace, TableLayout, Which,
+};
 use crate::iostat::devices::Placement;
 use plumb_tools::options::Takes::{Nothing, Optional, Value};
 use plumb_tools::options::{Opt, letter, long};
@@ -49,7 +51,7 @@ pub const OPTIONS: &[Opt] = &[
 
 /// The problem with a command line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Wrong {
+pub enum IostatUsageError {
     /// It is not understood; iostat answers with [`USAGE`].
     #[error("{0}")]
     Usage(String),
@@ -61,8 +63,8 @@ pub enum Wrong {
     },
 }
 
-fn usage<T>(reason: impl Into<String>) -> Result<T, Wrong> {
-    Err(Wrong::Usage(reason.into()))
+fn usage<T>(reason: impl Into<String>) -> Result<T, IostatUsageError> {
+    Err(IostatUsageError::Usage(reason.into()))
 }
 
 /// The options read so far.
@@ -100,7 +102,7 @@ struct Said {
 ///
 /// # Errors
 /// What iostat would refuse, with the reason.
-pub fn read(words: &[String], posixly_correct: bool, names: &mut dyn DeviceNames) -> Result<Action, Wrong> {
+pub fn read(words: &[String], posixly_correct: bool, names: &mut dyn DeviceNames) -> Result<Action, IostatUsageError> {
     let mut said = Said::default();
     let mut words = words.iter().map(String::as_str).peekable();
     while let Some(word) = words.next() {
@@ -135,7 +137,7 @@ pub fn read(words: &[String], posixly_correct: bool, names: &mut dyn DeviceNames
                 };
                 let lower = kind.to_lowercase();
                 if lower.contains('/') || !names.has_type(&lower) {
-                    return Err(Wrong::PersistentType { given: kind.to_owned() });
+                    return Err(IostatUsageError::PersistentType { given: kind.to_owned() });
                 }
                 said.persistent = Some(lower);
                 said.pretty = true;
@@ -174,7 +176,7 @@ fn is_number(word: &str) -> bool {
 }
 
 impl Said {
-    fn letter(&mut self, letter: char) -> Result<(), Wrong> {
+    fn letter(&mut self, letter: char) -> Result<(), IostatUsageError> {
         match letter {
             'c' => self.cpu = true,
             'd' => self.disk = true,
@@ -196,7 +198,7 @@ impl Said {
         Ok(())
     }
 
-    fn number(&mut self, word: &str) -> Result<(), Wrong> {
+    fn number(&mut self, word: &str) -> Result<(), IostatUsageError> {
         // Digits only: what does not fit is the most there is, as for strtol(3).
         let value = if word.is_empty() { 0 } else { word.parse::<i64>().unwrap_or(i64::MAX).unsigned_abs() };
         match (self.interval_s, self.count) {
@@ -252,7 +254,7 @@ impl Said {
         }
     }
 
-    fn settings(self, posixly_correct: bool) -> Result<Action, Wrong> {
+    fn settings(self, posixly_correct: bool) -> Result<Action, IostatUsageError> {
         if self.only_groups && !self.groups {
             return usage("-H needs a group; add one with -g");
         }
@@ -282,7 +284,7 @@ impl Said {
         };
         let neither = !self.cpu && !self.disk;
         let interval_s = self.interval_s.unwrap_or(0);
-        Ok(Action::Report(Box::new(Settings {
+        Ok(Action::Report(Box::new(IostatSettings {
             cpu: self.cpu || neither,
             disk: self.disk || neither || self.everything || self.extended || self.any_device,
             timestamp: self.timestamp,

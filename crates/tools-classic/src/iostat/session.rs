@@ -2,13 +2,13 @@
 
 use super::print::{self, FrameEnvironment};
 pub use super::report::{CpuShares, Report};
-use super::{DeviceNames, Settings, TableLayout};
+use super::{DeviceNames, IostatSettings, TableLayout};
 use plumb_result::blocks::{CpuTicks, MachineLook};
 
 /// Reports of one command line, in their order.
 #[derive(Debug)]
 pub struct Session {
-    settings: Settings,
+    settings: IostatSettings,
     environment: FrameEnvironment,
     cpu: CpuTicks,
     uptime_cs: u64,
@@ -19,7 +19,7 @@ pub struct Session {
 
 impl Session {
     /// Begins.
-    pub fn new(settings: Settings, environment: FrameEnvironment) -> Session {
+    pub fn new(settings: IostatSettings, environment: FrameEnvironment) -> Session {
         let left = settings.count;
         let skip = settings.omit_first && settings.interval_s > 0;
         Session { settings, environment, cpu: CpuTicks::default(), uptime_cs: 0, left, skip }
@@ -72,7 +72,7 @@ impl Session {
     }
 }
 
-impl Settings {
+impl IostatSettings {
     /// Whether a report has four parts.
     pub(super) fn has_parts(&self) -> bool {
         self.layout == TableLayout::Parts && self.columns == super::Columns::Extended

@@ -96,7 +96,7 @@ pub enum OtherPlace {
 
 /// What a command line means.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
+pub struct IostatSettings {
     /// Whether processors are reported.
     pub cpu: bool,
     /// Whether devices are.
@@ -143,7 +143,7 @@ pub struct Settings {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
     /// Reports.
-    Report(Box<Settings>),
+    Report(Box<IostatSettings>),
     /// The version.
     Version,
 }

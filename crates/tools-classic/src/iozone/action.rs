@@ -1,6 +1,6 @@
 //! What a command line asks for.
 
-use super::settings::Settings;
+use super::settings::IozoneSettings;
 
 /// What a command line asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -8,5 +8,5 @@ pub enum Action {
     /// To print this text and end.
     Print(String),
     /// To run tests.
-    Run(Box<Settings>),
+    Run(Box<IozoneSettings>),
 }

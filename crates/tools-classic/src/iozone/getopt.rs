@@ -1,7 +1,7 @@
 //! Splits options as the C library's getopt(3) does, over lexopt. `-+` is an option of getopt(3) whose value is the rest of a name:
 //! `-+u`, `-+ u`; the value of that name is always the next word.
 
-use super::Wrong;
+use super::IozoneUsageError;
 use super::options::find;
 use lexopt::{Arg, Parser};
 use plumb_tools::options::text;
@@ -34,7 +34,7 @@ impl Words {
     ///
     /// # Errors
     /// An unknown option, or a missing argument.
-    pub fn next(&mut self) -> Result<Option<ReadOption>, Wrong> {
+    pub fn next(&mut self) -> Result<Option<ReadOption>, IozoneUsageError> {
         loop {
             match self.0.next() {
                 Ok(Some(Arg::Short(letter))) => return self.option(letter).map(Some),
@@ -47,20 +47,20 @@ impl Words {
         }
     }
 
-    fn option(&mut self, letter: char) -> Result<ReadOption, Wrong> {
+    fn option(&mut self, letter: char) -> Result<ReadOption, IozoneUsageError> {
         if letter == '+' {
             let operand = self.0.value().map(text).map_err(|_| missing('+'))?;
             let name: String = std::iter::once('+').chain(operand.chars().take(1)).collect();
-            let row =
-                find(&name).ok_or_else(|| Wrong::say(255, format!("Unsupported Plus option -> {operand} <-\n")))?;
+            let row = find(&name)
+                .ok_or_else(|| IozoneUsageError::say(255, format!("Unsupported Plus option -> {operand} <-\n")))?;
             let value = if row.takes.is_flag() { None } else { self.take(1).pop() };
             if value.is_none() && row.takes.needs_value() {
-                return Err(Wrong::say(200, format!("-{name} takes an operand !!\n")));
+                return Err(IozoneUsageError::say(200, format!("-{name} takes an operand !!\n")));
             }
             return Ok(ReadOption { name: row.name, value });
         }
         let Some(row) = find(letter.encode_utf8(&mut [0; 4])) else {
-            return Err(Wrong {
+            return Err(IozoneUsageError {
                 out: "Unsupported option -> (null) <-\n".to_owned(),
                 err: format!("iozone: invalid option -- '{letter}'\n"),
                 code: 255,
@@ -74,8 +74,8 @@ impl Words {
     }
 }
 
-fn missing(letter: char) -> Wrong {
-    Wrong {
+fn missing(letter: char) -> IozoneUsageError {
+    IozoneUsageError {
         out: "Unsupported option -> (null) <-\n".to_owned(),
         err: format!("iozone: option requires an argument -- '{letter}'\n"),
         code: 255,

@@ -25,5 +25,5 @@ pub use machine::Machine;
 pub use pass::{Pass, Test};
 pub use published::published;
 pub use settings::read::read;
-pub use settings::{Rate, Settings, Telemetry, TestMode, WrittenContent};
-pub use wrong::Wrong;
+pub use settings::{IozoneSettings, Rate, Telemetry, TestMode, WrittenContent};
+pub use wrong::IozoneUsageError;

@@ -4,9 +4,9 @@ use super::lower::{Row, lower};
 use super::print::report::{surfaces, surfaces_until, text};
 use super::print::throughput::ThroughputReport;
 use super::print::{Child, MeasuredPass, Round, biff, head, table, throughput};
-use super::settings::{Settings, TestMode};
+use super::settings::{IozoneSettings, TestMode};
 use super::sweep::SizePoint;
-use super::{Action, Machine, Pass, Wrong, read};
+use super::{Action, IozoneUsageError, Machine, Pass, read};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -54,14 +54,14 @@ fn words(line: &str) -> Vec<String> {
     line.split_whitespace().skip(1).map(str::to_owned).collect()
 }
 
-fn settings(line: &str) -> Settings {
+fn settings(line: &str) -> IozoneSettings {
     match read(&words(line), &mut FakeMachine) {
         Ok(Action::Run(settings)) => *settings,
         other => panic!("{line}: {other:?}"),
     }
 }
 
-fn wrong(line: &str) -> Wrong {
+fn wrong(line: &str) -> IozoneUsageError {
     match read(&words(line), &mut FakeMachine) {
         Err(wrong) => wrong,
         other => panic!("{line}: {other:?}"),
@@ -114,13 +114,13 @@ fn rows(golden: &str) -> Vec<Vec<u64>> {
     table.lines().map(numbers).filter(|row| row.len() > 2).collect()
 }
 
-fn passes(settings: &Settings) -> Vec<Pass> {
+fn passes(settings: &IozoneSettings) -> Vec<Pass> {
     let tests = settings.table().iter().filter(|test| settings.includes(**test));
     tests.flat_map(|test| test.passes()).copied().collect()
 }
 
 /// The shares of CPU time of a golden's report, by pass, file and record in kB.
-fn cpu_shares(golden: &str, settings: &Settings) -> BTreeMap<(Pass, u64, u64), f64> {
+fn cpu_shares(golden: &str, settings: &IozoneSettings) -> BTreeMap<(Pass, u64, u64), f64> {
     let mut shares = BTreeMap::new();
     for pass in passes(settings) {
         let title = format!("\"{} CPU utilization report", pass.title());

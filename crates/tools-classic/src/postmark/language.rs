@@ -3,13 +3,13 @@
 //! A line matches the first command of the table whose full name it starts with; the text after that name and one more
 //! character is the value. So `set sizes 5 9` is `set size` with the value ` 5 9`.
 
-use super::settings::{Location, ReportForm, Settings};
+use super::settings::{Location, PostmarkSettings, ReportForm};
 
 /// A command of the table.
 struct Command {
     name: &'static str,
     help: &'static str,
-    does: fn(&mut Settings, Option<&str>) -> Vec<Answer>,
+    does: fn(&mut PostmarkSettings, Option<&str>) -> Vec<Answer>,
 }
 
 /// What a line asks for beyond settings, in order.
@@ -101,7 +101,7 @@ const EXTENSIONS: &[Command] = &[Command {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Language {
     /// What is set so far.
-    pub settings: Settings,
+    pub settings: PostmarkSettings,
 }
 
 impl Language {
@@ -169,7 +169,7 @@ fn number(setting: &mut u32, value: Option<&str>, wrong: &str) -> Vec<Answer> {
     Vec::new()
 }
 
-fn set_size(settings: &mut Settings, value: Option<&str>) -> Vec<Answer> {
+fn set_size(settings: &mut PostmarkSettings, value: Option<&str>) -> Vec<Answer> {
     let Some((value, low)) = value.and_then(|value| Some((value, positive(value)?))) else {
         return complain("no file size low or high bounds specified");
     };
@@ -187,7 +187,7 @@ fn bias(setting: &mut i32, value: Option<&str>) -> Vec<Answer> {
     Vec::new()
 }
 
-fn set_buffering(settings: &mut Settings, value: Option<&str>) -> Vec<Answer> {
+fn set_buffering(settings: &mut PostmarkSettings, value: Option<&str>) -> Vec<Answer> {
     match value {
         Some("true") => settings.buffered = true,
         Some("false") => settings.buffered = false,
@@ -196,7 +196,7 @@ fn set_buffering(settings: &mut Settings, value: Option<&str>) -> Vec<Answer> {
     Vec::new()
 }
 
-fn set_report(settings: &mut Settings, value: Option<&str>) -> Vec<Answer> {
+fn set_report(settings: &mut PostmarkSettings, value: Option<&str>) -> Vec<Answer> {
     match value {
         Some("verbose") => settings.report = ReportForm::Verbose,
         Some("terse") => settings.report = ReportForm::Terse,
@@ -205,7 +205,7 @@ fn set_report(settings: &mut Settings, value: Option<&str>) -> Vec<Answer> {
     Vec::new()
 }
 
-fn set_location(settings: &mut Settings, value: Option<&str>) -> Vec<Answer> {
+fn set_location(settings: &mut PostmarkSettings, value: Option<&str>) -> Vec<Answer> {
     let locations = &mut settings.locations;
     let (sign, said) = match value {
         // With no name, files would be made in the root directory.
@@ -258,7 +258,7 @@ fn help(value: Option<&str>) -> String {
 mod tests {
     use super::*;
 
-    fn after(lines: &[&str]) -> Settings {
+    fn after(lines: &[&str]) -> PostmarkSettings {
         let mut language = Language::default();
         for line in lines {
             assert_eq!(language.obey(line), [], "{line}");
@@ -309,7 +309,7 @@ mod tests {
             "set threads 2",
         ]);
         let location = |path: &str, weight| Location { path: path.to_owned(), weight };
-        let expected = Settings {
+        let expected = PostmarkSettings {
             low: 10,
             high: 20,
             number: 3,

@@ -1,7 +1,7 @@
 //! A run as a workload: each part a phase.
 
 use super::Compat;
-use super::settings::Settings;
+use super::settings::PostmarkSettings;
 use plumb_workload::files::Names;
 use plumb_workload::phase::{ClockScope, End, Flush, OnError, Phase};
 use plumb_workload::program::postmark::Totals;
@@ -96,7 +96,7 @@ pub struct CannotRun {
 }
 
 /// The run that settings ask for, possible or not.
-pub fn run_of(settings: &Settings) -> Postmark {
+pub fn run_of(settings: &PostmarkSettings) -> Postmark {
     let bias = |tenths: i32| u8::try_from(tenths).ok();
     let locations = settings
         .locations
@@ -123,7 +123,7 @@ pub fn run_of(settings: &Settings) -> Postmark {
 ///
 /// # Errors
 /// Why a run is not possible, with the way out.
-pub fn lower(settings: &Settings, compat: Compat) -> Result<Plan, CannotRun> {
+pub fn lower(settings: &PostmarkSettings, compat: Compat) -> Result<Plan, CannotRun> {
     let run = run_of(settings);
     if let Some(problem) = run.problems().into_iter().next() {
         return Err(CannotRun { message: problem.message, help: problem.help });

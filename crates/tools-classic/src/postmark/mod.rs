@@ -1,6 +1,6 @@
 //! PostMark: turns its commands into a workload, and results into its two reports.
 //!
-//! 1. [`Language`]: reads lines into [`Settings`] and actions, by one table of commands.
+//! 1. [`Language`]: reads lines into [`PostmarkSettings`] and actions, by one table of commands.
 //! 2. [`lower`]: a workload with PostMark's parts as phases.
 //! 3. [`report`]: the verbose or terse report.
 //!
@@ -17,7 +17,7 @@ pub use compat::Compat;
 pub use language::{Answer, Language};
 pub use lower::{PhaseKind, Plan, lower, run_of};
 pub use report::{Counts, Spent, dots, report};
-pub use settings::{Location, ReportForm, Settings};
+pub use settings::{Location, PostmarkSettings, ReportForm};
 
 /// What the program calls itself, when it starts.
 pub const BANNER: &str = "PostMark v1.51 : 8/14/01\n";

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 /// What is set, with PostMark's defaults.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
+pub struct PostmarkSettings {
     /// Smallest size of a file, bytes.
     pub low: u32,
     /// Largest size, bytes.
@@ -54,9 +54,9 @@ pub enum ReportForm {
     Terse,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
+impl Default for PostmarkSettings {
+    fn default() -> PostmarkSettings {
+        PostmarkSettings {
             low: 500,
             high: 10_000,
             number: 500,
@@ -75,7 +75,7 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl PostmarkSettings {
     /// What `show` prints, in the given working directory.
     pub fn show(&self, working_directory: &str) -> String {
         let mut text = format!(

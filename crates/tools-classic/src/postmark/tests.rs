@@ -265,7 +265,7 @@ fn unbuffered_runs_with_one_kind_of_transaction() {
 fn the_rate_of_transactions_stands_where_the_phoronix_test_suite_looks() {
     let line = regex::Regex::new(r"(?m)^\t([\d.]+) seconds of transactions \((\d+) per second\)$").unwrap();
     let spent = Spent { total_s: 0.5, create_s: 0.2, transactions_s: 0.104, delete_s: 0.1 };
-    let plan = lower(&Settings::default(), Compat::Meant).unwrap();
+    let plan = lower(&PostmarkSettings::default(), Compat::Meant).unwrap();
     for (compat, seconds) in [(Compat::Meant, "0.104"), (Compat::Strict, "0.104")] {
         let text = report(ReportForm::Verbose, &Counts::asked(&plan), &spent, compat);
         let found = line.captures(&text).unwrap_or_else(|| panic!("{text}"));
@@ -287,16 +287,16 @@ fn tenths_are_told_by_dots() {
 
 #[test]
 fn what_cannot_be_run_is_told_with_a_way_out() {
-    let settings = Settings { threads: 5000, ..Settings::default() };
+    let settings = PostmarkSettings { threads: 5000, ..PostmarkSettings::default() };
     assert_eq!(lower(&settings, Compat::Meant).unwrap_err().to_string(), "5000 threads are too many: use 1 to 1024");
 }
 
 #[test]
 fn lowered_runs_are_valid_workloads() {
     for settings in [
-        Settings::default(),
-        Settings { subdirectories: 3, threads: 2, buffered: false, ..Settings::default() },
-        Settings { transactions: 5, bias_read: -1, ..Settings::default() },
+        PostmarkSettings::default(),
+        PostmarkSettings { subdirectories: 3, threads: 2, buffered: false, ..PostmarkSettings::default() },
+        PostmarkSettings { transactions: 5, bias_read: -1, ..PostmarkSettings::default() },
     ] {
         let plan = lower(&settings, Compat::Meant).unwrap();
         assert_eq!(plumb_workload_text::validate::validate(&plan.workload), [], "{settings:?}");

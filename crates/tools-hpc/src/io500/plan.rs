@@ -24,9 +24,9 @@ pub enum Work {
     /// A test of IOR.
     Ior(Box<ior::Test>),
     /// A run of mdtest.
-    Mdtest(Box<mdtest::Settings>),
+    Mdtest(Box<mdtest::MdtestSettings>),
     /// A run of md-workbench.
-    Workbench(Box<md_workbench::Settings>),
+    Workbench(Box<md_workbench::MdWorkbenchSettings>),
     /// A file is made.
     Timestamp,
     /// Files are found.

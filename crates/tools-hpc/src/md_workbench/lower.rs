@@ -1,7 +1,7 @@
 //! Lowers a run to a workload: a phase for the creation of objects, for each iteration of the benchmark, and for what is left.
 
 use super::part::{Part, PartKind};
-use super::settings::Settings;
+use super::settings::MdWorkbenchSettings;
 use plumb_workload::files::Names;
 use plumb_workload::program::{
     ItemOrder, MakeItem, Packets, Program, ProgramContent, Renewal, ScratchTarget, Step, TreeStep, TreeWork, Wall,
@@ -24,7 +24,7 @@ pub struct Facts {
 }
 
 /// The workload of a run. Its phases are [`Part::all`].
-pub fn lower(settings: &Settings, facts: &Facts) -> Workload {
+pub fn lower(settings: &MdWorkbenchSettings, facts: &Facts) -> Workload {
     let named = Names::Trees(Box::new(settings.names(facts.start)));
     let target = match settings.dummy {
         None => Target::Scratch(ScratchTarget { path: PathBuf::new(), names: named, typed: Vec::new() }),
@@ -47,7 +47,7 @@ fn step(step: TreeStep) -> Step {
     Step::Trees(Box::new(step))
 }
 
-fn phase(settings: &Settings, facts: &Facts, part: &Part) -> Phase {
+fn phase(settings: &MdWorkbenchSettings, facts: &Facts, part: &Part) -> Phase {
     let of_objects = |does, count| TreeStep {
         first: facts.start,
         count: Some(count),

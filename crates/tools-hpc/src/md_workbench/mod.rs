@@ -1,6 +1,6 @@
 //! md-workbench, the third tool of IOR's package: turns its command line into a workload, and what was measured into its report.
 //!
-//! 1. [`read`]: reads a command line into [`Settings`], by the table of [`options`].
+//! 1. [`read`]: reads a command line into [`MdWorkbenchSettings`], by the table of [`options`].
 //! 2. [`lower`]: the workload of a run: its phases over data sets of objects.
 //! 3. [`print`]: its lines, each of a phase when that has ended.
 
@@ -13,12 +13,12 @@ mod settings;
 pub use crate::aiori::OptionError;
 pub use lower::{Facts, lower};
 pub use part::{Part, PartKind, Sums};
-pub use settings::Settings;
+pub use settings::MdWorkbenchSettings;
 
 use crate::aiori::{self, Launched};
 
 /// What a command line asks for.
-pub type Asked = aiori::Asked<Settings>;
+pub type Asked = aiori::Asked<MdWorkbenchSettings>;
 
 /// What `-h` prints.
 pub fn help() -> String {

@@ -31,7 +31,7 @@ const ADAPTIVE_PPM: [u64; 8] = [0, 62_500, 125_000, 250_000, 500_000, 1_000_000,
 
 impl Part {
     /// The phases of these settings, in their order.
-    pub fn all(settings: &super::Settings) -> Vec<Part> {
+    pub fn all(settings: &super::MdWorkbenchSettings) -> Vec<Part> {
         let part = |kind, iteration, waits_ppm| Part { kind, iteration, waits_ppm };
         let waits: &[u64] = if settings.adapts_wait { &ADAPTIVE_PPM } else { &[settings.waits_ppm] };
         // Outside of the benchmark nothing is waited, but files of latencies are named by the last wait.
@@ -57,7 +57,7 @@ impl Part {
     }
 
     /// The name of its phase.
-    pub fn phase(&self, settings: &super::Settings) -> String {
+    pub fn phase(&self, settings: &super::MdWorkbenchSettings) -> String {
         match self.kind {
             PartKind::Benchmark if settings.adapts_wait => {
                 format!("benchmark-{}-wait-{}", self.iteration, self.factor())

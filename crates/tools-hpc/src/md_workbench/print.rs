@@ -1,7 +1,7 @@
 //! md-workbench's lines.
 
 use super::part::{Part, PartKind, Sums};
-use super::settings::Settings;
+use super::settings::MdWorkbenchSettings;
 use crate::aiori::{Divisor, Spread, VERSION, exponent, node_map};
 use plumb_result::histogram::Histogram;
 use plumb_result::{PhaseMeasurement, WorkerMeasurement};
@@ -10,7 +10,7 @@ use plumb_workload::OpKind;
 const MIB: f64 = (1u64 << 20) as f64;
 
 /// The first lines: the command with its name, and the time as md-workbench prints it.
-pub fn head(settings: &Settings, command: &[String], began: &str) -> String {
+pub fn head(settings: &MdWorkbenchSettings, command: &[String], began: &str) -> String {
     let (called, words) =
         command.split_first().map_or(("md-workbench", [].as_slice()), |(name, rest)| (name.as_str(), rest));
     let words: String = words.iter().map(|word| format!(" \"{word}\"")).collect();
@@ -39,7 +39,7 @@ pub fn head(settings: &Settings, command: &[String], began: &str) -> String {
 }
 
 /// A phase, when it has ended.
-pub fn phase(settings: &Settings, part: &Part, measured: &PhaseMeasurement) -> String {
+pub fn phase(settings: &MdWorkbenchSettings, part: &Part, measured: &PhaseMeasurement) -> String {
     let all = Sums::of(measured);
     let mut text = wall(settings, &all);
     text.push_str(&line(settings, part, &all, true));
@@ -55,12 +55,12 @@ pub fn phase(settings: &Settings, part: &Part, measured: &PhaseMeasurement) -> S
 }
 
 /// How often the data sets are renewed where a stonewall ended it: by all, or by the one that came furthest.
-fn furthest(settings: &Settings, sums: &Sums) -> Option<u64> {
+fn furthest(settings: &MdWorkbenchSettings, sums: &Sums) -> Option<u64> {
     let most = *sums.at_wall.iter().max()?;
     (settings.wears_out || sums.at_wall.iter().any(|&count| count < settings.renewals)).then_some(most)
 }
 
-fn wall(settings: &Settings, sums: &Sums) -> String {
+fn wall(settings: &MdWorkbenchSettings, sums: &Sums) -> String {
     let met = sums.at_wall.iter().any(|&count| count < settings.renewals);
     match furthest(settings, sums) {
         Some(most) if settings.wears_out && met => {
@@ -70,7 +70,7 @@ fn wall(settings: &Settings, sums: &Sums) -> String {
     }
 }
 
-fn line(settings: &Settings, part: &Part, sums: &Sums, of_all: bool) -> String {
+fn line(settings: &MdWorkbenchSettings, part: &Part, sums: &Sums, of_all: bool) -> String {
     let count = |kind| sums.count(kind);
     let (made, read) = (count(OpKind::Create), count(OpKind::Read));
     let mib_s = sums.per_second(made + read) * settings.object_bytes as f64 / MIB;
@@ -144,7 +144,7 @@ fn quantiles(latency: &Histogram) -> String {
 }
 
 /// How many times rank 0 renewed its data sets in a phase: where the next run goes on.
-pub fn renewed(settings: &Settings, part: &Part, measured: &PhaseMeasurement) -> u64 {
+pub fn renewed(settings: &MdWorkbenchSettings, part: &Part, measured: &PhaseMeasurement) -> u64 {
     if part.kind != PartKind::Benchmark || settings.reads_only {
         return 0;
     }
@@ -157,12 +157,12 @@ pub fn renewed(settings: &Settings, part: &Part, measured: &PhaseMeasurement) ->
 }
 
 /// Behind everything.
-pub fn tail(settings: &Settings, took_s: f64, ended: &str) -> String {
+pub fn tail(settings: &MdWorkbenchSettings, took_s: f64, ended: &str) -> String {
     if settings.quiet { String::new() } else { format!("Total runtime: {took_s:.0}s time: {ended}\n") }
 }
 
 /// The name of a file of latencies.
-pub fn latency_file(settings: &Settings, prefix: &str, part: &Part, name: &str) -> String {
+pub fn latency_file(settings: &MdWorkbenchSettings, prefix: &str, part: &Part, name: &str) -> String {
     let all = if settings.latencies_of_all { "-all" } else { "" };
     format!("{prefix}-{:.2}-{}-{name}{all}.csv", part.factor(), part.iteration)
 }

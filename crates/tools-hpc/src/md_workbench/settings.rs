@@ -12,7 +12,7 @@ const WAIT_MAX: f64 = 1000.0;
 
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
+pub struct MdWorkbenchSettings {
     /// The delays of `-a DUMMY`, which makes no call; `None` for POSIX.
     pub dummy: Option<NullDelays>,
     /// Directory of the data sets.
@@ -84,7 +84,7 @@ fn ppm(text: &str) -> Result<u64, OptionError> {
 }
 
 /// The settings of what was said.
-pub(super) fn settings(said: &Said, launched: Option<&Launched>) -> Result<Settings, OptionError> {
+pub(super) fn settings(said: &Said, launched: Option<&Launched>) -> Result<MdWorkbenchSettings, OptionError> {
     let dummy = match said.text("a").unwrap_or("POSIX") {
         posix if posix.eq_ignore_ascii_case("POSIX") => None,
         dummy if dummy.eq_ignore_ascii_case("DUMMY") => Some(said.dummy_delays()?),
@@ -95,7 +95,7 @@ pub(super) fn settings(said: &Said, launched: Option<&Launched>) -> Result<Setti
     let phases = ["1", "2", "3"].map(|key| said.is_set(key));
     let all = phases.iter().all(|said| !said);
     let [precreates, benchmarks, cleans_up] = phases.map(|said| said || all);
-    let settings = Settings {
+    let settings = MdWorkbenchSettings {
         dummy,
         directory: said.named("o").unwrap_or_else(|| "./out".to_owned()),
         precreates,
@@ -131,7 +131,7 @@ pub(super) fn settings(said: &Said, launched: Option<&Launched>) -> Result<Setti
     Ok(settings)
 }
 
-impl Settings {
+impl MdWorkbenchSettings {
     /// What does not go together.
     fn rules(&self) -> Result<(), OptionError> {
         let conflict = |text| Err(OptionError::Conflict(text));

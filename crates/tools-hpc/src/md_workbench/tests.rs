@@ -17,7 +17,7 @@ fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
 }
 
-fn settings(line: &str) -> Settings {
+fn settings(line: &str) -> MdWorkbenchSettings {
     match read(&words(line), None).unwrap() {
         Asked::Run(settings, _) => *settings,
         Asked::Help => panic!("{line} asks for help"),

@@ -1,7 +1,7 @@
 //! Lowers one iteration to a workload: mdtest's phases in their order, each with its barrier, over one tree of names.
 
 use super::result::Test;
-use super::settings::Settings;
+use super::settings::MdtestSettings;
 use plumb_workload::files::Names;
 use plumb_workload::program::{
     ItemName, ItemOrder, MakeItem, Packets, Program, ProgramContent, ScratchTarget, Step, TreeNames, TreeStep,
@@ -55,7 +55,7 @@ pub struct Lowered {
 }
 
 /// The names of an iteration.
-pub(super) fn names(settings: &Settings, tasks: u32, iteration: u32) -> TreeNames {
+pub(super) fn names(settings: &MdtestSettings, tasks: u32, iteration: u32) -> TreeNames {
     let item = |prefix: &str, suffix: &str| ItemName {
         prefix: if settings.shared { format!("{prefix}.mdtest.shared.") } else { format!("{prefix}.mdtest.") },
         suffix: suffix.to_owned(),
@@ -84,7 +84,7 @@ pub(super) fn names(settings: &Settings, tasks: u32, iteration: u32) -> TreeName
 }
 
 /// In which order directories are asked about.
-pub(super) fn directory_order(settings: &Settings, facts: &Facts) -> ItemOrder {
+pub(super) fn directory_order(settings: &MdtestSettings, facts: &Facts) -> ItemOrder {
     match settings.random_seed {
         // With a seed of its own, mdtest counts the ranks from it.
         Some(0) => ItemOrder::Shuffled { seed: facts.seed.cast_unsigned() },
@@ -94,7 +94,7 @@ pub(super) fn directory_order(settings: &Settings, facts: &Facts) -> ItemOrder {
 }
 
 /// The same of files, which are also read.
-pub(super) fn file_order(settings: &Settings, facts: &Facts, names: &TreeNames) -> ItemOrder {
+pub(super) fn file_order(settings: &MdtestSettings, facts: &Facts, names: &TreeNames) -> ItemOrder {
     let has_wall = settings.wall_s > 0 || facts.items_at_wall.is_some();
     match directory_order(settings, facts) {
         // What a wall let through of a tree with branches are its first items in the order in which they were made.
@@ -104,7 +104,7 @@ pub(super) fn file_order(settings: &Settings, facts: &Facts, names: &TreeNames) 
 }
 
 /// The workload of an iteration.
-pub fn lower(settings: &Settings, facts: &Facts) -> Lowered {
+pub fn lower(settings: &MdtestSettings, facts: &Facts) -> Lowered {
     let names = names(settings, facts.tasks, facts.iteration);
     let lowering = Lowering { settings, facts, names: &names };
     let named = Names::Trees(Box::new(names.clone()));
@@ -132,7 +132,7 @@ pub fn lower(settings: &Settings, facts: &Facts) -> Lowered {
 }
 
 struct Lowering<'a> {
-    settings: &'a Settings,
+    settings: &'a MdtestSettings,
     facts: &'a Facts,
     names: &'a TreeNames,
 }

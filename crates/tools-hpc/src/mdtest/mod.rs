@@ -1,6 +1,6 @@
 //! mdtest: turns its command line into workloads, and results into its report.
 //!
-//! 1. [`read`]: reads a command line into [`Settings`], by the table of [`options`].
+//! 1. [`read`]: reads a command line into [`MdtestSettings`], by the table of [`options`].
 //! 2. [`lower::lower`]: the workload of one iteration: its phases over trees of directories and items.
 //! 3. [`print`]: the report, from the [`IterationResult`]s of all iterations; [`verbose`] and
 //!    [`trace`]: more lines, for `-v` and the paths for `-v -v -v`.
@@ -16,12 +16,12 @@ pub mod verbose;
 pub use crate::aiori::OptionError;
 pub use lower::{Facts, Lowered, lower};
 pub use result::{IterationResult, RankTime, Test, TestResult};
-pub use settings::{Prints, Settings};
+pub use settings::{MdtestSettings, Prints};
 
 use crate::aiori::{self, Launched};
 
 /// What a command line asks for.
-pub type Asked = aiori::Asked<Settings>;
+pub type Asked = aiori::Asked<MdtestSettings>;
 
 /// What `-h` prints.
 pub fn help() -> String {

@@ -2,12 +2,12 @@
 
 use super::lower::{Lowered, MAKER, OTHERS};
 use super::result::{IterationResult, RankTime, Test};
-use super::settings::{Prints, Settings};
+use super::settings::{MdtestSettings, Prints};
 use crate::aiori::{Divisor, FileSystem, Spread, VERSION, exponent, node_map, percentiles_ms};
 use plumb_result::histogram::Histogram;
 
 /// The first lines. `began` is in mdtest's form of a date and time.
-pub fn head(settings: &Settings, command: &[String], began: &str) -> String {
+pub fn head(settings: &MdtestSettings, command: &[String], began: &str) -> String {
     let ranks = settings.ranks;
     let (called, words) = command.split_first().map_or(("mdtest", [].as_slice()), |(name, rest)| (name.as_str(), rest));
     let words: String = words.iter().map(|word| format!(" '{word}'")).collect();
@@ -27,7 +27,7 @@ pub fn head(settings: &Settings, command: &[String], began: &str) -> String {
 }
 
 /// The lines about the file system, and what there is to say before the first test.
-pub fn place(settings: &Settings, file_system: &FileSystem, seed: i32) -> String {
+pub fn place(settings: &MdtestSettings, file_system: &FileSystem, seed: i32) -> String {
     let path = settings.directories.first().map(String::as_str).unwrap_or_default();
     let mut text = file_system.lines(path);
     if settings.stride > 0 {
@@ -41,7 +41,7 @@ pub fn place(settings: &Settings, file_system: &FileSystem, seed: i32) -> String
 }
 
 /// How many tasks do how much.
-pub fn tasks(settings: &Settings, lowered: &Lowered) -> String {
+pub fn tasks(settings: &MdtestSettings, lowered: &Lowered) -> String {
     let (tasks, items) = (lowered.facts.tasks, u64::from(lowered.facts.tasks).saturating_mul(lowered.items));
     match (settings.files_too, settings.directories_too) {
         (true, true) => format!("{tasks} tasks, {items} files/directories\n"),
@@ -91,7 +91,7 @@ enum Figure {
 }
 
 /// The tables behind the last iteration.
-pub fn report(settings: &Settings, results: &[IterationResult]) -> String {
+pub fn report(settings: &MdtestSettings, results: &[IterationResult]) -> String {
     let figures: &[Figure] = match settings.prints {
         Prints::Rates => &[Figure::Rate],
         Prints::Times => &[Figure::Time],
@@ -109,7 +109,7 @@ pub fn report(settings: &Settings, results: &[IterationResult]) -> String {
 }
 
 /// Tests that have a row, those of a tree aside.
-fn rows(settings: &Settings) -> impl Iterator<Item = Test> + '_ {
+fn rows(settings: &MdtestSettings) -> impl Iterator<Item = Test> + '_ {
     Test::ALL.iter().copied().filter(move |test| match test {
         test if test.is_of_tree() => false,
         Test::FileCreation | Test::FileStat | Test::FileRead | Test::FileRemoval => settings.files_too,
@@ -117,7 +117,7 @@ fn rows(settings: &Settings) -> impl Iterator<Item = Test> + '_ {
     })
 }
 
-fn each_rank(settings: &Settings, results: &[IterationResult], figure: Figure) -> String {
+fn each_rank(settings: &MdtestSettings, results: &[IterationResult], figure: Figure) -> String {
     let what = if figure == Figure::Rate { "rate" } else { "time" };
     let mut text = format!("\nPer process result ({what}):\n");
     for (number, result) in results.iter().enumerate() {
@@ -136,7 +136,7 @@ fn each_rank(settings: &Settings, results: &[IterationResult], figure: Figure) -
     text
 }
 
-fn table(settings: &Settings, results: &[IterationResult], figure: Figure) -> String {
+fn table(settings: &MdtestSettings, results: &[IterationResult], figure: Figure) -> String {
     let what = if figure == Figure::Rate { "rate (in ops/sec)" } else { "time (in ms/op)" };
     let (ranks, line) = match settings.rank_statistics {
         true => (
@@ -161,7 +161,7 @@ fn table(settings: &Settings, results: &[IterationResult], figure: Figure) -> St
 
 fn row(
     text: &mut String,
-    settings: &Settings,
+    settings: &MdtestSettings,
     results: &[IterationResult],
     figure: Figure,
     test: Test,
@@ -226,7 +226,7 @@ pub struct OpFile {
 }
 
 /// The file of what a worker, `GROUP/NUMBER`, did in a phase: only tests of files have any, and what rank 0 makes for all has none.
-pub fn op_file(settings: &Settings, phase: &str, worker: &str) -> Option<OpFile> {
+pub fn op_file(settings: &MdtestSettings, phase: &str, worker: &str) -> Option<OpFile> {
     let prefix = settings.op_csv.as_ref()?;
     let test = Test::of_phase(phase)?;
     let bytes = match test {

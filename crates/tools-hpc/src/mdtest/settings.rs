@@ -17,7 +17,7 @@ pub enum Prints {
 
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
+pub struct MdtestSettings {
     /// The delays of `-a DUMMY`, which makes no call; `None` for POSIX.
     pub dummy: Option<NullDelays>,
     /// Directories that hold the trees.
@@ -111,7 +111,7 @@ pub struct Settings {
 }
 
 /// The settings of what was said.
-pub(super) fn settings(said: &Said, launched: Option<&Launched>) -> Result<Settings, OptionError> {
+pub(super) fn settings(said: &Said, launched: Option<&Launched>) -> Result<MdtestSettings, OptionError> {
     let dummy = match said.text("a").unwrap_or("POSIX") {
         posix if posix.eq_ignore_ascii_case("POSIX") => None,
         dummy if dummy.eq_ignore_ascii_case("DUMMY") => Some(said.dummy_delays()?),
@@ -130,7 +130,7 @@ pub(super) fn settings(said: &Said, launched: Option<&Launched>) -> Result<Setti
     let random_seed = said.small_count("random-seed", 0)?;
     let random_seed = (said.is_set("R") || random_seed > 0).then_some(random_seed);
     let directories: Vec<String> = said.text("d").unwrap_or("./out").split('@').map(str::to_owned).collect();
-    let settings = Settings {
+    let settings = MdtestSettings {
         dummy,
         directories: directories.into_iter().filter(|directory| !directory.is_empty()).collect(),
         branch: said.small_count("b", 1)?,
@@ -193,7 +193,7 @@ fn command(said: &Said, key: &str, option: &'static str) -> Result<Option<String
     }
 }
 
-impl Settings {
+impl MdtestSettings {
     /// What does not go together.
     fn rules(&self) -> Result<(), OptionError> {
         let conflict = |text| Err(OptionError::Conflict(text));

@@ -5,7 +5,7 @@ use plumb_result::PhaseMeasurement;
 use plumb_workload::program::{ItemOrder, TreeStep, TreeWork, Wall};
 use plumb_workload::{Step, Target, Work};
 
-fn settings(line: &str) -> Settings {
+fn settings(line: &str) -> MdtestSettings {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     match read(&words, None).unwrap() {
         Asked::Run(settings, _) => *settings,

@@ -5,7 +5,7 @@
 
 use super::lower::{Facts, directory_order, file_order, names};
 use super::result::{IterationResult, Test};
-use super::settings::Settings;
+use super::settings::MdtestSettings;
 use plumb_workload::program::{ItemOrder, TreeNames, put_number};
 
 /// Verbosity from which they are printed.
@@ -18,12 +18,12 @@ const ITEMS_BETWEEN_COUNTS: u64 = 25_000;
 const PIECE_BYTES: usize = 64 << 10;
 
 /// Whether there are lines at all.
-pub fn is_wanted(settings: &Settings) -> bool {
+pub fn is_wanted(settings: &MdtestSettings) -> bool {
     settings.verbosity >= VERBOSITY
 }
 
 /// The line before, and the one behind, those about the file system.
-pub fn place(settings: &Settings) -> [String; 2] {
+pub fn place(settings: &MdtestSettings) -> [String; 2] {
     let path = settings.directories.first().map(String::as_str).unwrap_or_default();
     ["before", "after"].map(|when| match is_wanted(settings) {
         true => line(&format!("main ({when} display_freespace): o.testdirpath is '{path}'")),
@@ -67,7 +67,7 @@ const PARTS: [Part; 14] = [
 
 /// The lines of one iteration.
 pub struct Trace<'a> {
-    settings: &'a Settings,
+    settings: &'a MdtestSettings,
     facts: Facts,
     names: TreeNames,
     /// How many parts were printed.
@@ -135,7 +135,7 @@ impl Lines<'_> {
 
 impl<'a> Trace<'a> {
     /// Those of an iteration; none where they are not wanted.
-    pub fn new(settings: &'a Settings, facts: &Facts) -> Option<Trace<'a>> {
+    pub fn new(settings: &'a MdtestSettings, facts: &Facts) -> Option<Trace<'a>> {
         let names = names(settings, facts.tasks, facts.iteration);
         is_wanted(settings).then(|| Trace { settings, facts: facts.clone(), names, printed: 0 })
     }

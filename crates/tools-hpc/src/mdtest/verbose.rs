@@ -3,14 +3,14 @@
 //! Lines with which mdtest follows its own functions ("Entering …") are left out.
 
 use super::result::{IterationResult, Test};
-use super::settings::Settings;
+use super::settings::MdtestSettings;
 
 fn line(text: &str) -> String {
     format!("V-1: Rank   0 Line     0 {text}\n")
 }
 
 /// Prints the options, which follow the command line.
-pub(super) fn options(settings: &Settings) -> String {
+pub(super) fn options(settings: &MdtestSettings) -> String {
     if settings.verbosity == 0 {
         return String::new();
     }
@@ -55,7 +55,7 @@ pub(super) fn options(settings: &Settings) -> String {
 }
 
 /// Times and rates of an iteration's tests.
-pub fn results(settings: &Settings, result: &IterationResult, iteration: u32) -> String {
+pub fn results(settings: &MdtestSettings, result: &IterationResult, iteration: u32) -> String {
     if settings.verbosity == 0 {
         return String::new();
     }
@@ -108,7 +108,7 @@ mod tests {
     use plumb_workload::OpKind;
     use std::collections::BTreeMap;
 
-    fn settings(line: &str) -> Settings {
+    fn settings(line: &str) -> MdtestSettings {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         match read(&words, None) {
             Ok(Asked::Run(settings, _)) => *settings,

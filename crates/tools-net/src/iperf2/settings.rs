@@ -16,12 +16,12 @@ pub enum Asked {
     /// The version.
     Version,
     /// A test, or to serve some.
-    Run(Box<Settings>),
+    Run(Box<Iperf2Settings>),
 }
 
 /// Everything that was said.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
+pub struct Iperf2Settings {
     /// Of a client.
     pub host: Option<String>,
     /// Port of the server.
@@ -195,7 +195,7 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
         service: 0,
         congestion: None,
     };
-    let mut settings = Settings {
+    let mut settings = Iperf2Settings {
         host: None,
         port: 5001,
         bind: None,

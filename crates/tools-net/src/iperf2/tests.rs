@@ -3,7 +3,7 @@ use crate::iperf3::Unit;
 use plumb_workload::net::{DatagramForm, NetOp};
 use proptest::prelude::*;
 
-fn settings(line: &str) -> Settings {
+fn settings(line: &str) -> Iperf2Settings {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     match read(&words) {
         Ok(Asked::Run(settings)) => *settings,

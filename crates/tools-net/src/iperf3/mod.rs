@@ -19,7 +19,7 @@ pub use lower::flow;
 pub use options::{OPTIONS, help};
 pub use params::{Limits, Params, Refused};
 pub use print::{Ending, Interval, Opened, Report, Row, Start, TcpRow, Whole, before_start_json};
-pub use settings::{Asked, Client, End, Output, Server, Settings, Wrong, read};
+pub use settings::{Asked, Client, End, Iperf3Settings, Iperf3UsageError, Output, Server, read};
 pub use wire::{
     AUTHORIZATION_FAILED, COOKIE_BYTES, COOKIE_LETTERS, PARAMS_BYTES_MAX, RESULTS_BYTES_MAX, Results, State,
     StreamResult, UDP_HELLO, UDP_REPLIES, VERSION, error_text, stream_id, udp_reply,

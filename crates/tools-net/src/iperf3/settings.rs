@@ -16,12 +16,12 @@ pub enum Asked {
     /// The version.
     Version,
     /// A test, or to serve some.
-    Run(Box<Settings>),
+    Run(Box<Iperf3Settings>),
 }
 
 /// Everything that was said.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
+pub struct Iperf3Settings {
     /// Which end.
     pub end: End,
     /// Port of the server.
@@ -90,10 +90,10 @@ impl Output {
 /// A test that receives nothing for this long is ended, milliseconds.
 const RECEIVE_MS: u64 = 120_000;
 
-impl Settings {
+impl Iperf3Settings {
     /// What is so where nothing else is said.
-    pub fn new(end: End) -> Settings {
-        Settings {
+    pub fn new(end: End) -> Iperf3Settings {
+        Iperf3Settings {
             end,
             port: 5201,
             bind: None,
@@ -184,7 +184,7 @@ pub struct Client {
 
 /// What is wrong with a command line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Wrong {
+pub enum Iperf3UsageError {
     /// As iperf3 says it.
     #[error("{0}")]
     Parameter(&'static str),
@@ -223,19 +223,19 @@ const DEVICE_BYTES_MAX: usize = 16;
 const PROCESSOR_MAX: u32 = 1023;
 
 /// The words, taken apart: rows of the table with their values.
-pub(crate) fn said(words: &[String], grammar: Grammar) -> Result<Vec<(&'static Opt, String)>, Wrong> {
+pub(crate) fn said(words: &[String], grammar: Grammar) -> Result<Vec<(&'static Opt, String)>, Iperf3UsageError> {
     let mut found = Vec::new();
     for word in Words::new(grammar, words) {
         let (row, value) = match word {
             Ok(Word::Option(row, value)) => (row, value),
-            Ok(Word::Operand(given)) => return Err(Wrong::Unknown { given, nearest: None }),
+            Ok(Word::Operand(given)) => return Err(Iperf3UsageError::Unknown { given, nearest: None }),
             Err(unknown) => {
                 let nearest = unknown.name.and_then(|name| grammar.table.nearest(&name));
-                return Err(Wrong::Unknown { given: unknown.word, nearest });
+                return Err(Iperf3UsageError::Unknown { given: unknown.word, nearest });
             }
         };
         if value.is_none() && row.takes.needs_value() {
-            return Err(Wrong::Value { name: row.name, given: String::new(), expected: "give a value" });
+            return Err(Iperf3UsageError::Value { name: row.name, given: String::new(), expected: "give a value" });
         }
         found.push((row, value.unwrap_or_default()));
     }
@@ -246,7 +246,7 @@ pub(crate) fn said(words: &[String], grammar: Grammar) -> Result<Vec<(&'static O
 ///
 /// # Errors
 /// The first thing that is wrong with it.
-pub fn read(words: &[String]) -> Result<Asked, Wrong> {
+pub fn read(words: &[String]) -> Result<Asked, Iperf3UsageError> {
     let said = said(words, GRAMMAR)?;
     for asked in [("help", Asked::Help), ("version", Asked::Version)] {
         if said.iter().any(|(row, _)| row.name == asked.0) {
@@ -255,13 +255,13 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
     }
     let has = |name: &str| said.iter().any(|(row, _)| row.name == name);
     if has("server") && has("client") {
-        return Err(Wrong::Parameter("cannot be both server and client"));
+        return Err(Iperf3UsageError::Parameter("cannot be both server and client"));
     }
     if !has("server") && !has("client") {
-        return Err(Wrong::Parameter("must either be a client (-c) or server (-s)"));
+        return Err(Iperf3UsageError::Parameter("must either be a client (-c) or server (-s)"));
     }
     let is_server = has("server");
-    let mut settings = Settings {
+    let mut settings = Iperf3Settings {
         verbose: has("verbose"),
         output: match (has("json-stream-full-output"), has("json-stream"), has("json")) {
             (true, ..) => Output::JsonStreamFull,
@@ -269,7 +269,7 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
             (.., true) => Output::Json,
             _ => Output::Text,
         },
-        ..Settings::new(End::Server(Server::default()))
+        ..Iperf3Settings::new(End::Server(Server::default()))
     };
     let mut server = Server { one_off: has("one-off"), daemon: has("daemon"), ..Server::default() };
     let mut params = Params { udp: has("udp"), sctp: has("sctp"), ..Params::default() };
@@ -277,20 +277,20 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
     let (mut user, mut key) = (None, None);
     for (row, value) in &said {
         match row.support {
-            Support::NotYet(why) | Support::Never(why) => return Err(Wrong::NotYet { name: row.name, why }),
+            Support::NotYet(why) | Support::Never(why) => return Err(Iperf3UsageError::NotYet { name: row.name, why }),
             Support::Ignored(why) => settings.ignored.push((row.name, why)),
             Support::Works => {}
         }
         match row.role {
             Role::Client if is_server => {
-                return Err(Wrong::Parameter("some option you are trying to set is client only"));
+                return Err(Iperf3UsageError::Parameter("some option you are trying to set is client only"));
             }
             Role::Server if !is_server => {
-                return Err(Wrong::Parameter("some option you are trying to set is server only"));
+                return Err(Iperf3UsageError::Parameter("some option you are trying to set is server only"));
             }
             _ => {}
         }
-        let wrong = |expected| Wrong::Value { name: row.name, given: value.clone(), expected };
+        let wrong = |expected| Iperf3UsageError::Value { name: row.name, given: value.clone(), expected };
         let ranged = |base: f64, most: f64, expected: &'static str| {
             number(value, base).filter(|&number| number <= most).ok_or_else(|| wrong(expected))
         };
@@ -321,7 +321,7 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
                     .transpose()?
                     .or(params.server_processor);
                 if far.is_some() && is_server {
-                    return Err(Wrong::Parameter("some option you are trying to set is client only"));
+                    return Err(Iperf3UsageError::Parameter("some option you are trying to set is client only"));
                 }
             }
             "mptcp" => params.multipath = true,
@@ -424,15 +424,17 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
         }
     }
     if server.key.is_some() != server.users.is_some() {
-        return Err(Wrong::Parameter("give both --rsa-private-key-path and --authorized-users-path, or none"));
+        return Err(Iperf3UsageError::Parameter(
+            "give both --rsa-private-key-path and --authorized-users-path, or none",
+        ));
     }
     if user.is_some() != key.is_some() {
-        return Err(Wrong::Parameter("give both --username and --rsa-public-key-path, or none"));
+        return Err(Iperf3UsageError::Parameter("give both --username and --rsa-public-key-path, or none"));
     }
     // Source: iperf3 3.21, `iperf_parse_arguments`: a part that is left out counts as 0.
     let [idle, interval, count] = settings.keep_alive.map(|part| u64::from(part.unwrap_or(0)));
     if idle > 0 && idle <= interval * count {
-        return Err(Wrong::Parameter(
+        return Err(Iperf3UsageError::Parameter(
             "control connection Keepalive period should be larger than the full retry period (interval * count)",
         ));
     }
@@ -441,14 +443,16 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
         return Ok(Asked::Run(Box::new(settings)));
     }
     if has("rcv-timeout") && !(params.reverse || params.bidir) {
-        return Err(Wrong::Parameter("client receive timeout is valid only in receiving mode: add -R or --bidir"));
+        return Err(Iperf3UsageError::Parameter(
+            "client receive timeout is valid only in receiving mode: add -R or --bidir",
+        ));
     }
     if params.reverse && params.bidir {
-        return Err(Wrong::Parameter("cannot be both reverse and bidirectional"));
+        return Err(Iperf3UsageError::Parameter("cannot be both reverse and bidirectional"));
     }
     let ends = [params.time_s.is_some(), params.bytes > 0, params.blocks > 0];
     if ends.into_iter().filter(|&end| end).count() > 1 {
-        return Err(Wrong::Parameter("only one test end condition (-t, -n, -k) may be specified"));
+        return Err(Iperf3UsageError::Parameter("only one test end condition (-t, -n, -k) may be specified"));
     }
     let has_file = settings.file.is_some();
     // The length of a file that is sent is where it ends.
@@ -456,13 +460,13 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
         params.time_s = Some(10);
     }
     if params.sctp && (params.udp || params.multipath || params.congestion.is_some()) {
-        return Err(Wrong::Parameter("--sctp goes with none of -u, -m, -C"));
+        return Err(Iperf3UsageError::Parameter("--sctp goes with none of -u, -m, -C"));
     }
     if has_file && (params.udp || params.bidir) {
-        return Err(Wrong::Parameter("a file is transferred by TCP, in one direction"));
+        return Err(Iperf3UsageError::Parameter("a file is transferred by TCP, in one direction"));
     }
     if settings.device.as_ref().is_some_and(|device| device.len() >= DEVICE_BYTES_MAX) {
-        return Err(Wrong::Parameter("the name of a network interface has at most 15 letters"));
+        return Err(Iperf3UsageError::Parameter("the name of a network interface has at most 15 letters"));
     }
     if params.udp && params.rate.is_none() {
         // 2^20, as iperf3 has it.

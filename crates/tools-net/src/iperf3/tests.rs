@@ -10,7 +10,7 @@ fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
 }
 
-fn asked(line: &str) -> Settings {
+fn asked(line: &str) -> Iperf3Settings {
     match read(&words(line)) {
         Ok(Asked::Run(settings)) => *settings,
         other => panic!("{line}: {other:?}"),

@@ -1,7 +1,7 @@
 //! From a test to the work of one of its ends.
 
 use super::exchange::{Direction, Length, Request};
-use super::settings::Settings;
+use super::settings::NetperfSettings;
 use plumb_workload::net::{BLOCK_BYTES_MAX, DATAGRAM_BYTES_MAX, NetOp, NetWork, Passing, Transport};
 use std::net::IpAddr;
 
@@ -48,7 +48,7 @@ pub fn length_ops(length: Length, work: &NetWork) -> u64 {
     }
 }
 
-impl Settings {
+impl NetperfSettings {
     /// What the server is asked for, with the addresses of data where they are not the control connection's.
     pub fn request(&self, client: (Option<IpAddr>, u16), server: Option<IpAddr>, is_v6: bool) -> Request {
         let to_client = self.direction == Direction::ToClient;

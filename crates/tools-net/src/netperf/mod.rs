@@ -20,7 +20,9 @@ pub use message::{Kind, MESSAGE_BYTES, Message};
 pub use options::{CLIENT, SERVER, TEST, help};
 pub use print::{Confidence, End, Interim, Report, demand, half_width, not_confident, title};
 pub use selectors::{SELECTORS, list};
-pub use settings::{Asked, Direct, Form, PROCESSOR_MAX, Pair, Server, Settings, Unit, Wrong, read, read_server};
+pub use settings::{
+    Asked, Direct, Form, NetperfSettings, NetperfUsageError, PROCESSOR_MAX, Pair, Server, Unit, read, read_server,
+};
 pub use wire::PORT;
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::exchange::{Cpu, Direction};
 use super::selectors::{BLOCKS, SELECTORS};
-use super::settings::{Form, Pair, Settings, Unit};
+use super::settings::{Form, NetperfSettings, Pair, Unit};
 use crate::iperf3::general;
 use plumb_result::Histogram;
 use std::fmt::Write as _;
@@ -54,7 +54,7 @@ pub struct Confidence {
 #[derive(Debug)]
 pub struct Report<'a> {
     /// What was said.
-    pub settings: &'a Settings,
+    pub settings: &'a NetperfSettings,
     /// This end.
     pub local: End,
     /// The server.
@@ -108,7 +108,7 @@ fn scale(letter: char) -> (f64, &'static str) {
     }
 }
 
-impl Settings {
+impl NetperfSettings {
     pub(super) fn is_trips(&self) -> bool {
         self.direction == Direction::RoundTrips
     }
@@ -146,8 +146,8 @@ impl Settings {
 }
 
 /// The line that names the test: from whom to whom, over which family.
-pub fn title(settings: &Settings, source: Option<(&str, u16)>, target: (&str, u16), is_v6: bool) -> String {
-    let Settings { direction, udp, connects, is_omni, sendfile, .. } = *settings;
+pub fn title(settings: &NetperfSettings, source: Option<(&str, u16)>, target: (&str, u16), is_v6: bool) -> String {
+    let NetperfSettings { direction, udp, connects, is_omni, sendfile, .. } = *settings;
     let family = if is_v6 { "AF_INET6" } else { "AF_INET" };
     let name = match (is_omni, direction) {
         (true, Direction::ToServer) => "OMNI Send",

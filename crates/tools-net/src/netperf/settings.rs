@@ -61,7 +61,7 @@ pub enum Form {
 
 /// Everything that was said to netperf.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
+pub struct NetperfSettings {
     /// The words, for `COMMAND_LINE`.
     pub words: String,
     /// The server.
@@ -175,7 +175,7 @@ pub struct Server {
 
 /// What is wrong with a command line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Wrong {
+pub enum NetperfUsageError {
     /// An option that does not exist.
     #[error("invalid option -- '{0}'")]
     Unknown(char),
@@ -227,11 +227,14 @@ const POLL: &str = "--plumb-busy-poll";
 const POLL_US_MAX: u32 = 10_000;
 
 /// The words behind that option, and its value.
-fn busy_poll(words: &[String]) -> Result<(u32, &[String]), Wrong> {
+fn busy_poll(words: &[String]) -> Result<(u32, &[String]), NetperfUsageError> {
     let first = words.first().and_then(|word| word.strip_prefix(POLL)?.strip_prefix('='));
     let Some(text) = first else { return Ok((0, words)) };
-    let us =
-        text.parse().ok().filter(|us| (1..=POLL_US_MAX).contains(us)).ok_or_else(|| Wrong::Poll(text.to_owned()))?;
+    let us = text
+        .parse()
+        .ok()
+        .filter(|us| (1..=POLL_US_MAX).contains(us))
+        .ok_or_else(|| NetperfUsageError::Poll(text.to_owned()))?;
     Ok((us, &words[1..]))
 }
 
@@ -260,11 +263,11 @@ const TESTS: [(&str, Direction, bool, bool); 8] = [
 ///
 /// # Errors
 /// What is wrong with them.
-pub fn read(program: &str, words: &[String]) -> Result<Asked<Settings>, Wrong> {
+pub fn read(program: &str, words: &[String]) -> Result<Asked<NetperfSettings>, NetperfUsageError> {
     let whole = std::iter::once(program).chain(words.iter().map(String::as_str)).collect::<Vec<_>>().join(" ");
     let (poll_us, words) = busy_poll(words)?;
     let global = getopt(CLIENT_WORDS, words)?;
-    let mut all = Settings {
+    let mut all = NetperfSettings {
         words: whole,
         poll_us,
         host: "localhost".to_owned(),
@@ -376,7 +379,10 @@ pub fn read(program: &str, words: &[String]) -> Result<Asked<Settings>, Wrong> {
                     all.is_omni = true;
                     all.form = Form::Columns(Vec::new());
                 } else {
-                    let found = TESTS.iter().find(|test| test.0 == name).ok_or_else(|| Wrong::Test(text.clone()))?;
+                    let found = TESTS
+                        .iter()
+                        .find(|test| test.0 == name)
+                        .ok_or_else(|| NetperfUsageError::Test(text.clone()))?;
                     (all.direction, all.udp, all.connects) = (found.1, found.2, found.3);
                     all.sendfile = name == SENDFILE;
                     all.only_connects = name == CONNECT_CLOSE;
@@ -410,10 +416,10 @@ pub fn read(program: &str, words: &[String]) -> Result<Asked<Settings>, Wrong> {
     test_options(&mut all, global.rest)
 }
 
-fn test_options(all: &mut Settings, words: &[String]) -> Result<Asked<Settings>, Wrong> {
+fn test_options(all: &mut NetperfSettings, words: &[String]) -> Result<Asked<NetperfSettings>, NetperfUsageError> {
     let part = getopt(TEST_WORDS, words)?;
     if let Some(word) = part.rest.first() {
-        return Err(Wrong::Word(word.clone()));
+        return Err(NetperfUsageError::Word(word.clone()));
     }
     all.ignored.extend(part.ignored);
     for (letter, text) in &part.said {
@@ -444,7 +450,7 @@ fn test_options(all: &mut Settings, words: &[String]) -> Result<Asked<Settings>,
                 if text == "?" {
                     return Ok(Asked::Names);
                 }
-                let names = list(text).map_err(Wrong::Selector)?;
+                let names = list(text).map_err(NetperfUsageError::Selector)?;
                 all.form = match letter {
                     'k' => Form::Keys(names),
                     'o' => Form::Csv(names),
@@ -484,10 +490,10 @@ fn test_options(all: &mut Settings, words: &[String]) -> Result<Asked<Settings>,
         }
     }
     if all.connects && all.udp {
-        return Err(Wrong::Value { letter: 'c', given: String::new(), expected: "a test of TCP" });
+        return Err(NetperfUsageError::Value { letter: 'c', given: String::new(), expected: "a test of TCP" });
     }
     if all.udp && all.direction == Direction::ToClient {
-        return Err(Wrong::NotYet { letter: 'd', why: "datagrams from the server; use a test of TCP" });
+        return Err(NetperfUsageError::NotYet { letter: 'd', why: "datagrams from the server; use a test of TCP" });
     }
     all.go_direct()?;
     if let Form::Table = all.form {
@@ -501,7 +507,7 @@ fn test_options(all: &mut Settings, words: &[String]) -> Result<Asked<Settings>,
     Ok(Asked::Run(Box::new(all.clone())))
 }
 
-impl Settings {
+impl NetperfSettings {
     /// Keeps what netperf prints about an option of builds with intervals, unless only the server's value is given.
     fn notice(&mut self, letter: char, text: &str, notice: &'static str) {
         if !text.is_empty() && !text.starts_with(',') {
@@ -511,13 +517,13 @@ impl Settings {
     }
 
     /// Gives a test without a control connection its port, and takes from it what only a netserver can do.
-    fn go_direct(&mut self) -> Result<(), Wrong> {
+    fn go_direct(&mut self) -> Result<(), NetperfUsageError> {
         if self.direct.is_none() {
             return Ok(());
         }
         if self.data_ports.remote == 0 {
             let (name, port) = match self.direction {
-                _ if self.only_connects => return Err(Wrong::NoUsualPort(CONNECT_CLOSE)),
+                _ if self.only_connects => return Err(NetperfUsageError::NoUsualPort(CONNECT_CLOSE)),
                 Direction::ToServer => ("discard", 9),
                 Direction::ToClient => ("chargen", 19),
                 Direction::RoundTrips => ("echo", 7),
@@ -536,7 +542,7 @@ impl Settings {
     }
 }
 
-fn direction(value: &Value<'_>) -> Result<Direction, Wrong> {
+fn direction(value: &Value<'_>) -> Result<Direction, NetperfUsageError> {
     let mut bits = 0;
     for part in value.1.to_ascii_lowercase().split('|') {
         bits |= match part {
@@ -558,11 +564,11 @@ fn direction(value: &Value<'_>) -> Result<Direction, Wrong> {
 ///
 /// # Errors
 /// What is wrong with them.
-pub fn read_server(words: &[String]) -> Result<Asked<Server>, Wrong> {
+pub fn read_server(words: &[String]) -> Result<Asked<Server>, NetperfUsageError> {
     let (poll_us, words) = busy_poll(words)?;
     let part = getopt(SERVER_WORDS, words)?;
     if let Some(word) = part.rest.first() {
-        return Err(Wrong::Word(word.clone()));
+        return Err(NetperfUsageError::Word(word.clone()));
     }
     let mut all = Server { port: PORT, poll_us, ignored: part.ignored, ..Server::default() };
     for (letter, text) in &part.said {

@@ -9,7 +9,7 @@ fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
 }
 
-fn settings(line: &str) -> Settings {
+fn settings(line: &str) -> NetperfSettings {
     match read("netperf", &words(line)) {
         Ok(Asked::Run(settings)) => *settings,
         other => panic!("{line}: {other:?}"),
@@ -282,7 +282,7 @@ fn wrong_lines_say_what_is_wrong() {
         assert!(error.to_string().contains(wanted), "{line}: {error}");
     }
     assert!(read_server(&words("-D -p 0 -L ::1,6 -Z x")).is_ok());
-    assert!(matches!(read_server(&words("-p x")), Err(Wrong::Value { letter: 'p', .. })));
+    assert!(matches!(read_server(&words("-p x")), Err(NetperfUsageError::Value { letter: 'p', .. })));
 }
 
 #[test]
@@ -300,7 +300,7 @@ fn works_are_those_of_the_tests() {
     assert_eq!(length_ops(Length::Count(2500), &work), 3, "whole sends");
 }
 
-fn report<'a>(settings: &'a Settings, local: End, remote: End) -> Report<'a> {
+fn report<'a>(settings: &'a NetperfSettings, local: End, remote: End) -> Report<'a> {
     Report {
         settings,
         local,

@@ -1,6 +1,6 @@
 //! A command line taken apart: options as getopt(3) reads them, and their values.
 
-use super::settings::{Pair, Wrong};
+use super::settings::{NetperfUsageError, Pair};
 use plumb_tools::Support;
 use plumb_tools::options::{Grammar, Word, Words};
 
@@ -15,23 +15,23 @@ pub(super) struct Part<'a> {
 }
 
 /// Words up to `--`, as getopt(3) reads them.
-pub(super) fn getopt(grammar: Grammar, words: &[String]) -> Result<Part<'_>, Wrong> {
+pub(super) fn getopt(grammar: Grammar, words: &[String]) -> Result<Part<'_>, NetperfUsageError> {
     let mut part = Part { said: Vec::new(), ignored: Vec::new(), rest: &[] };
     let mut reader = Words::new(grammar, words);
     for word in reader.by_ref() {
         let (row, value) = match word {
             Ok(Word::Option(row, value)) => (row, value),
-            Ok(Word::Operand(word)) => return Err(Wrong::Word(word)),
-            Err(unknown) => return Err(Wrong::Unknown(unknown.letter)),
+            Ok(Word::Operand(word)) => return Err(NetperfUsageError::Word(word)),
+            Err(unknown) => return Err(NetperfUsageError::Unknown(unknown.letter)),
         };
         let letter = row.letter.unwrap_or_default();
         match row.support {
             Support::Works => {}
             Support::Ignored(why) => part.ignored.push((letter, why)),
-            Support::NotYet(why) | Support::Never(why) => return Err(Wrong::NotYet { letter, why }),
+            Support::NotYet(why) | Support::Never(why) => return Err(NetperfUsageError::NotYet { letter, why }),
         }
         if value.is_none() && row.takes.needs_value() {
-            return Err(Wrong::Lacks(letter));
+            return Err(NetperfUsageError::Lacks(letter));
         }
         part.said.push((letter, value.unwrap_or_default()));
     }
@@ -55,28 +55,28 @@ pub(super) struct Value<'a>(pub(super) char, pub(super) &'a str);
 
 impl Value<'_> {
     /// It is not what was expected.
-    pub(super) fn wrong(&self, expected: &'static str) -> Wrong {
-        Wrong::Value { letter: self.0, given: self.1.to_owned(), expected }
+    pub(super) fn wrong(&self, expected: &'static str) -> NetperfUsageError {
+        NetperfUsageError::Value { letter: self.0, given: self.1.to_owned(), expected }
     }
 
     /// A whole number.
-    pub(super) fn whole(&self, text: &str) -> Result<i64, Wrong> {
+    pub(super) fn whole(&self, text: &str) -> Result<i64, NetperfUsageError> {
         text.trim().parse().map_err(|_| self.wrong("a whole number"))
     }
 
     /// A whole number in the range of a type.
-    pub(super) fn small<T: TryFrom<i64>>(&self, text: &str, expected: &'static str) -> Result<T, Wrong> {
+    pub(super) fn small<T: TryFrom<i64>>(&self, text: &str, expected: &'static str) -> Result<T, NetperfUsageError> {
         T::try_from(self.whole(text)?).map_err(|_| self.wrong(expected))
     }
 
     /// A time, s.
-    pub(super) fn seconds(&self, text: &str) -> Result<f64, Wrong> {
+    pub(super) fn seconds(&self, text: &str) -> Result<f64, NetperfUsageError> {
         let seconds = text.trim().parse::<f64>().ok().filter(|seconds| seconds.is_finite() && seconds.abs() < 1e9);
         seconds.ok_or_else(|| self.wrong("seconds"))
     }
 
     /// Bytes: K, M, G are powers of 1024, k, m, g of 1000.
-    pub(super) fn bytes(&self, text: &str) -> Result<u32, Wrong> {
+    pub(super) fn bytes(&self, text: &str) -> Result<u32, NetperfUsageError> {
         let (digits, unit) = match text.chars().last() {
             Some('K') => (&text[..text.len() - 1], 1 << 10),
             Some('M') => (&text[..text.len() - 1], 1 << 20),
@@ -92,14 +92,14 @@ impl Value<'_> {
     }
 
     /// Bytes of both ends.
-    pub(super) fn byte_pair(&self) -> Result<Pair<Option<u32>>, Wrong> {
+    pub(super) fn byte_pair(&self) -> Result<Pair<Option<u32>>, NetperfUsageError> {
         let Pair { local, remote } = pair(self.1);
         let of = |text: Option<&str>| text.map(|text| self.bytes(text)).transpose();
         Ok(Pair { local: of(local)?, remote: of(remote)? })
     }
 
     /// A host, and its family.
-    pub(super) fn host(&self, v6: &mut Option<bool>) -> Result<Option<String>, Wrong> {
+    pub(super) fn host(&self, v6: &mut Option<bool>) -> Result<Option<String>, NetperfUsageError> {
         let (host, family) = self.1.split_once(',').unwrap_or((self.1, ""));
         match family {
             "" => {}
@@ -111,7 +111,7 @@ impl Value<'_> {
     }
 
     /// A byte in base 10, 8 or 16.
-    pub(super) fn service(&self, text: &str) -> Result<u8, Wrong> {
+    pub(super) fn service(&self, text: &str) -> Result<u8, NetperfUsageError> {
         let number = match (text.strip_prefix("0x"), text.strip_prefix('0')) {
             (Some(hex), _) => u8::from_str_radix(hex, 16),
             (None, Some(octal)) if !octal.is_empty() => u8::from_str_radix(octal, 8),

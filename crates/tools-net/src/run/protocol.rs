@@ -7,7 +7,7 @@ use plumb_channel::ChannelError;
 use plumb_engine::guard::Permissions;
 use plumb_engine::net::{Counts, Elsewhere, Flow, FlowEnd, NetEnd, NetProtocol, NetRequest, NetSession, congestion};
 use plumb_result::{Datagrams, NET_SCHEMA, Network, Throughput};
-use plumb_tools_net::iperf3::{AUTHORIZATION_FAILED, End as Role, Server, Settings, error_text};
+use plumb_tools_net::iperf3::{AUTHORIZATION_FAILED, End as Role, Iperf3Settings, Server, error_text};
 use plumb_tools_net::iperf3::{Output, Params, Results, StreamResult, stream_id};
 use plumb_workload::Nanos;
 use plumb_workload::net::{Direction, NetLoad, Passing, Protocol, StreamLoad, TripLoad};
@@ -327,5 +327,5 @@ pub fn words(error: &TestError, place: &Place) -> String {
 
 /// Returns the settings of an end that sets nothing of its own.
 pub fn local() -> Local {
-    Local::of(&Settings::new(Role::Server(Server::default())), &Permissions::none())
+    Local::of(&Iperf3Settings::new(Role::Server(Server::default())), &Permissions::none())
 }

@@ -16,7 +16,7 @@ use plumb_engine::net::Elsewhere;
 use plumb_engine::signals;
 use plumb_report::net::page;
 use plumb_result::Network;
-use plumb_tools_net::iperf3::{End as Role, Server, Settings};
+use plumb_tools_net::iperf3::{End as Role, Iperf3Settings, Server};
 use plumb_tools_net_run::iperf3::client::Place;
 use plumb_tools_net_run::iperf3::output::Paper;
 use plumb_tools_net_run::iperf3::server::Bind;
@@ -36,8 +36,11 @@ pub fn run(arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
         let identity = arguments.keys.as_deref().map(Identity::load).transpose().map_err(no_keys)?;
         let own = server::Own { local: local(), identity, gate: None };
         let role = Role::Server(Server::default());
-        let settings =
-            Settings { port: arguments.port.unwrap_or(protocol::PORT), interval_s: 0.0, ..Settings::new(role) };
+        let settings = Iperf3Settings {
+            port: arguments.port.unwrap_or(protocol::PORT),
+            interval_s: 0.0,
+            ..Iperf3Settings::new(role)
+        };
         let bind = match (&arguments.bind, arguments.bind.as_deref().and_then(Elsewhere::parse)) {
             (_, Some(elsewhere)) => Bind::Elsewhere(elsewhere.map_err(Stopped::usage)?),
             (address, None) => address.as_deref().map(ip_of).transpose()?.into(),

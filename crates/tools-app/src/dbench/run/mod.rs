@@ -7,7 +7,7 @@ use plumb_engine::guard::Remover;
 use plumb_engine::signals::StopFlag;
 use plumb_study::{Bench, Progress};
 use plumb_tools_app::dbench::print::{self, Done};
-use plumb_tools_app::dbench::{self, Action, Settings, lower};
+use plumb_tools_app::dbench::{self, Action, DbenchSettings, lower};
 use plumb_tools_run::ToolCall;
 use plumb_tools_run::runner::{Dialect, Load, RunEnded, Step, conclude, page};
 use plumb_tools_run::verdicts::LinePlace;
@@ -18,7 +18,7 @@ const TOOL: &str = "dbench";
 
 /// One run. The code is 1 where anything is wrong.
 pub struct Dbench {
-    settings: Settings,
+    settings: DbenchSettings,
     has_run: bool,
 }
 
@@ -40,7 +40,7 @@ fn any_file(directory: &Path) -> Option<PathBuf> {
 impl Dialect for Dbench {
     const NAME: &'static str = TOOL;
     type Run = Workload;
-    type Listener<'a> = Watching<'a>;
+    type Listener<'a> = DbenchProgress<'a>;
 
     fn read(call: &ToolCall<'_>) -> Step<Dbench> {
         match dbench::read(call.words) {
@@ -77,9 +77,9 @@ impl Dialect for Dbench {
         Load::here(run)
     }
 
-    fn listen<'a>(&'a self, _run: &'a Workload, _bench: &mut Bench) -> Step<Watching<'a>> {
+    fn listen<'a>(&'a self, _run: &'a Workload, _bench: &mut Bench) -> Step<DbenchProgress<'a>> {
         let remover = Remover::new(&[PathBuf::from(&self.settings.directory)], []);
-        Ok(Watching { settings: &self.settings, last: Done::default(), remover })
+        Ok(DbenchProgress { settings: &self.settings, last: Done::default(), remover })
     }
 
     /// Its throughput is in the last line: `dbench 2>&1 | tail -1`.
@@ -87,7 +87,7 @@ impl Dialect for Dbench {
         LinePlace::BeforeReport
     }
 
-    fn print<'a>(&'a self, _run: &'a Workload, watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
+    fn print<'a>(&'a self, _run: &'a Workload, watching: DbenchProgress<'a>, ended: &RunEnded) -> Step<()> {
         // There was no file before.
         if !self.settings.keeps
             && ended.outcome().is_some()
@@ -103,14 +103,14 @@ impl Dialect for Dbench {
 }
 
 /// Prints a line each second.
-pub struct Watching<'a> {
-    settings: &'a Settings,
+pub struct DbenchProgress<'a> {
+    settings: &'a DbenchSettings,
     last: Done,
     /// Removes the files that the clients leave.
     remover: Remover,
 }
 
-impl Progress for Watching<'_> {
+impl Progress for DbenchProgress<'_> {
     fn clock_starts(&mut self, _phase: &str) {
         output::print(&print::released(self.settings));
     }

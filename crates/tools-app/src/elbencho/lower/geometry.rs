@@ -1,7 +1,7 @@
 //! Sizes and kinds of paths, resolved before work is divided between threads.
 
 use super::{Found, LowerError, Places, error};
-use crate::elbencho::settings::Settings;
+use crate::elbencho::settings::ElbenchoSettings;
 use std::path::Path;
 
 /// What the paths are.
@@ -47,7 +47,7 @@ pub struct Geometry {
 const SECTOR: u64 = 512;
 
 pub(super) fn geometry(
-    settings: &Settings,
+    settings: &ElbenchoSettings,
     places: &mut dyn Places,
     notes: &mut Vec<String>,
 ) -> Result<Geometry, LowerError> {
@@ -129,7 +129,7 @@ pub(super) fn geometry(
 }
 
 /// For a tree, in which each file has its own size.
-fn tree_geometry(settings: &Settings, path_type: PathType) -> Result<Geometry, LowerError> {
+fn tree_geometry(settings: &ElbenchoSettings, path_type: PathType) -> Result<Geometry, LowerError> {
     let moves = settings.phases.moves_data();
     if path_type != PathType::Directory || settings.paths.len() > 1 {
         return error("a tree (--treefile, --treescan) needs one directory; name it as the only benchmark path");
@@ -156,7 +156,7 @@ fn tree_geometry(settings: &Settings, path_type: PathType) -> Result<Geometry, L
     })
 }
 
-fn path_type(settings: &Settings, found: &[Found]) -> Result<PathType, LowerError> {
+fn path_type(settings: &ElbenchoSettings, found: &[Found]) -> Result<PathType, LowerError> {
     let phases = settings.phases;
     let of = |found: &Found| match found {
         Found::Directory => PathType::Directory,
@@ -200,7 +200,7 @@ fn check_parent(path: &str, places: &mut dyn Places) -> Result<(), LowerError> {
 
 /// The size of a file or device: as said, or as it is.
 fn check_size(
-    settings: &Settings,
+    settings: &ElbenchoSettings,
     path: &str,
     found: Found,
     file_bytes: &mut u64,

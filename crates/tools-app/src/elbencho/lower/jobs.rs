@@ -4,7 +4,7 @@ use super::geometry::{Geometry, PathType};
 use super::tree::{CustomTree, ThreadFiles, typed};
 use super::{LowerError, PhaseKind, Places, error, names};
 use crate::elbencho::hosts::PartThreads;
-use crate::elbencho::settings::{Rwmix, Settings};
+use crate::elbencho::settings::{ElbenchoSettings, Rwmix};
 use plumb_workload::blocks::ByKind;
 use plumb_workload::blocks::sweep::{AfterWrite, FilePart, Sweep, SweepDraw, SweepOps, SweepOrder, SweepParts};
 use plumb_workload::content::{BufferContent, PatternPiece};
@@ -45,7 +45,7 @@ pub(super) struct ShareWork {
 
 /// The share of a thread, counted from 0 among those of this host.
 pub(super) fn share(
-    settings: &Settings,
+    settings: &ElbenchoSettings,
     geometry: &Geometry,
     tree: Option<&CustomTree>,
     kind: PhaseKind,
@@ -76,7 +76,7 @@ struct SharedWork {
 }
 
 /// Nothing at all, for a host that only waits for others.
-pub(super) fn idle(settings: &Settings, rank: u32) -> ShareWork {
+pub(super) fn idle(settings: &ElbenchoSettings, rank: u32) -> ShareWork {
     let said = Names::Said(settings.paths.iter().take(1).map(PathBuf::from).collect());
     let mut work = call_work(settings, said, "nothing".to_owned(), FileCall::Stat, OpKind::Stat, None, rank);
     work.sweep.parts = SweepParts::Said(Vec::new());
@@ -86,7 +86,7 @@ pub(super) fn idle(settings: &Settings, rank: u32) -> ShareWork {
 
 const NOTHING: Share = Share { work: None, rank_dirs: 0, entries: 0, bytes: 0, whole_files: None };
 
-fn directories(settings: &Settings, kind: PhaseKind, rank: u32) -> Share {
+fn directories(settings: &ElbenchoSettings, kind: PhaseKind, rank: u32) -> Share {
     if settings.dirs == 0 {
         return NOTHING;
     }
@@ -111,7 +111,7 @@ fn directories(settings: &Settings, kind: PhaseKind, rank: u32) -> Share {
     Share { work: Some(work), rank_dirs, entries, ..NOTHING }
 }
 
-fn calls(settings: &Settings, geometry: &Geometry, kind: PhaseKind, rank: u32) -> Share {
+fn calls(settings: &ElbenchoSettings, geometry: &Geometry, kind: PhaseKind, rank: u32) -> Share {
     let Some(files) = names::files(settings, rank) else { return NOTHING };
     let entries = files.count() as u64;
     let (call, op, passes_over) = match kind {
@@ -124,7 +124,7 @@ fn calls(settings: &Settings, geometry: &Geometry, kind: PhaseKind, rank: u32) -
 }
 
 /// All threads remove all files, each starting at a different one.
-fn remove_files(settings: &Settings, geometry: &Geometry, rank: u32) -> Share {
+fn remove_files(settings: &ElbenchoSettings, geometry: &Geometry, rank: u32) -> Share {
     let count = settings.paths.len();
     let said = Names::Said(settings.paths.iter().map(PathBuf::from).collect());
     let mut work = call_work(settings, said, "paths".to_owned(), FileCall::Unlink, OpKind::Unlink, Some(ENOENT), rank);
@@ -135,7 +135,7 @@ fn remove_files(settings: &Settings, geometry: &Geometry, rank: u32) -> Share {
 }
 
 fn call_work(
-    settings: &Settings,
+    settings: &ElbenchoSettings,
     names: Names,
     target_name: String,
     call: FileCall,
@@ -181,12 +181,12 @@ const LATER: PrepareFiles = PrepareFiles {
 };
 
 /// Whether a thread reads, where others write.
-fn reads_instead(settings: &Settings, kind: PhaseKind, thread: u32) -> bool {
+fn reads_instead(settings: &ElbenchoSettings, kind: PhaseKind, thread: u32) -> bool {
     kind == PhaseKind::Write && matches!(settings.rwmix, Rwmix::Threads(threads) if thread < threads)
 }
 
 /// The files of one thread, one after another.
-fn own_files(settings: &Settings, geometry: &Geometry, kind: PhaseKind, rank: u32, thread: u32) -> Share {
+fn own_files(settings: &ElbenchoSettings, geometry: &Geometry, kind: PhaseKind, rank: u32, thread: u32) -> Share {
     let Some(files) = names::files(settings, rank) else { return NOTHING };
     let entries = files.count() as u64;
     let parts = SweepParts::Files { lengths: vec![Bytes(geometry.file_bytes)] };
@@ -204,7 +204,7 @@ fn own_files(settings: &Settings, geometry: &Geometry, kind: PhaseKind, rank: u3
     Share { work: Some(work), entries, bytes: entries.saturating_mul(geometry.file_bytes), ..NOTHING }
 }
 
-fn order_in_files(settings: &Settings, geometry: &Geometry, kind: PhaseKind) -> SweepOrder {
+fn order_in_files(settings: &ElbenchoSettings, geometry: &Geometry, kind: PhaseKind) -> SweepOrder {
     match (settings.rand, settings.backward) {
         (true, _) => SweepOrder::Random(draw(settings, geometry, kind)),
         (_, true) => SweepOrder::Backward,
@@ -213,7 +213,7 @@ fn order_in_files(settings: &Settings, geometry: &Geometry, kind: PhaseKind) -> 
 }
 
 /// Files that are opened one after another.
-fn opened_in_turn(settings: &Settings, geometry: &Geometry, of: DataWork) -> ShareWork {
+fn opened_in_turn(settings: &ElbenchoSettings, geometry: &Geometry, of: DataWork) -> ShareWork {
     let DataWork { kind, rank, thread, .. } = of;
     let mut work = data_work(settings, geometry, of);
     work.target_name = format!("files-of-r{rank}");
@@ -230,7 +230,7 @@ fn opened_in_turn(settings: &Settings, geometry: &Geometry, of: DataWork) -> Sha
 
 /// The share of a thread of a tree.
 fn of_tree(
-    settings: &Settings,
+    settings: &ElbenchoSettings,
     geometry: &Geometry,
     tree: &CustomTree,
     SharedWork { kind, rank, thread, part }: SharedWork,
@@ -289,7 +289,7 @@ fn of_tree(
     })
 }
 
-fn draw(settings: &Settings, geometry: &Geometry, kind: PhaseKind) -> SweepDraw {
+fn draw(settings: &ElbenchoSettings, geometry: &Geometry, kind: PhaseKind) -> SweepDraw {
     match kind {
         _ if geometry.unaligned => SweepDraw::Unaligned,
         PhaseKind::Write if !settings.rand_algo_said => SweepDraw::Once,
@@ -299,7 +299,7 @@ fn draw(settings: &Settings, geometry: &Geometry, kind: PhaseKind) -> SweepDraw 
 
 /// The blocks of all files as one sequence, divided between the threads.
 fn shared_files(
-    settings: &Settings,
+    settings: &ElbenchoSettings,
     geometry: &Geometry,
     SharedWork { kind, rank, thread, part }: SharedWork,
 ) -> Share {
@@ -366,7 +366,7 @@ fn parts_of(first: u64, end: u64, blocks_per_file: u64, geometry: &Geometry) -> 
     parts
 }
 
-fn sweep_does(settings: &Settings, kind: PhaseKind, rank: u32, thread: u32) -> SweepOps {
+fn sweep_does(settings: &ElbenchoSettings, kind: PhaseKind, rank: u32, thread: u32) -> SweepOps {
     if kind == PhaseKind::Read || reads_instead(settings, kind, thread) {
         return SweepOps::Read;
     }
@@ -389,7 +389,7 @@ struct DataWork {
     files: JobFiles,
 }
 
-fn data_work(settings: &Settings, geometry: &Geometry, work: DataWork) -> ShareWork {
+fn data_work(settings: &ElbenchoSettings, geometry: &Geometry, work: DataWork) -> ShareWork {
     let DataWork { kind, rank, thread, parts, order, files } = work;
     let does = sweep_does(settings, kind, rank, thread);
     let writes = !matches!(does, SweepOps::Read);
@@ -455,7 +455,7 @@ fn data_work(settings: &Settings, geometry: &Geometry, work: DataWork) -> ShareW
 }
 
 /// The share of a thread if readers and writers are balanced.
-fn balance(settings: &Settings, kind: PhaseKind, thread: u32) -> Option<WeightedFlow> {
+fn balance(settings: &ElbenchoSettings, kind: PhaseKind, thread: u32) -> Option<WeightedFlow> {
     let Rwmix::Threads(readers) = settings.rwmix else { return None };
     let percent = u32::from(settings.rwmix_balance.filter(|_| kind == PhaseKind::Write)?);
     let writers = settings.threads.checked_sub(readers).filter(|writers| *writers > 0 && readers > 0)?;
@@ -468,7 +468,7 @@ fn balance(settings: &Settings, kind: PhaseKind, thread: u32) -> Option<Weighted
 }
 
 /// `--limitwrite` applies to the write phase including its mixed reads, except for threads that only read.
-fn limits(settings: &Settings, kind: PhaseKind, thread: u32, does: SweepOps) -> ByKind<Option<PerSecond>> {
+fn limits(settings: &ElbenchoSettings, kind: PhaseKind, thread: u32, does: SweepOps) -> ByKind<Option<PerSecond>> {
     let reads = kind == PhaseKind::Read || reads_instead(settings, kind, thread);
     let bytes = if reads { settings.limit_read } else { settings.limit_write };
     let limit = (bytes > 0).then_some(PerSecond(bytes as f64));
@@ -518,7 +518,7 @@ impl Bindings {
     }
 }
 
-pub(super) fn bindings(settings: &Settings, places: &mut dyn Places) -> Result<Bindings, LowerError> {
+pub(super) fn bindings(settings: &ElbenchoSettings, places: &mut dyn Places) -> Result<Bindings, LowerError> {
     let list = |name: &str, text: &str| -> Result<Vec<u32>, LowerError> {
         let numbers = text.split(',').filter(|number| !number.trim().is_empty());
         numbers

@@ -12,7 +12,7 @@ mod places;
 mod tree;
 
 use super::hosts::DataSetPart;
-use super::settings::{Rwmix, Settings};
+use super::settings::{ElbenchoSettings, Rwmix};
 pub use geometry::{Geometry, PathType, TreeCounts};
 pub use lowered::{Between, Lowered, LoweredPhase, PhaseKind};
 use places::error;
@@ -25,12 +25,12 @@ use tree::CustomTree;
 ///
 /// # Errors
 /// A list that is none, or a NUMA node that does not exist.
-pub fn bound_cpus(settings: &Settings, places: &mut dyn Places) -> Result<Vec<u32>, LowerError> {
+pub fn bound_cpus(settings: &ElbenchoSettings, places: &mut dyn Places) -> Result<Vec<u32>, LowerError> {
     jobs::bindings(settings, places).map(|bindings| bindings.all_cpus())
 }
 
 /// As elbencho prints a phase.
-fn phase_name(settings: &Settings, geometry: &Geometry, kind: PhaseKind) -> String {
+fn phase_name(settings: &ElbenchoSettings, geometry: &Geometry, kind: PhaseKind) -> String {
     let name = match (kind, settings.rwmix) {
         (PhaseKind::Write, Rwmix::Percent(percent)) => format!("RWMIX{percent}"),
         (PhaseKind::Write, Rwmix::Threads(threads)) => format!("MIX-T{threads}"),
@@ -44,7 +44,7 @@ fn phase_name(settings: &Settings, geometry: &Geometry, kind: PhaseKind) -> Stri
 
 /// What a thread does, as a group of workers, with its target among those that are known.
 fn group(
-    settings: &Settings,
+    settings: &ElbenchoSettings,
     work: &jobs::ShareWork,
     rank: u32,
     target: &mut BTreeMap<String, Target>,
@@ -74,7 +74,7 @@ fn group(
 ///
 /// # Errors
 /// What elbencho would refuse once it checked its paths, and what cannot be done here.
-pub fn lower(settings: &Settings, places: &mut dyn Places) -> Result<Lowered, LowerError> {
+pub fn lower(settings: &ElbenchoSettings, places: &mut dyn Places) -> Result<Lowered, LowerError> {
     let mut notes = Vec::new();
     let mut geometry = geometry::geometry(settings, places, &mut notes)?;
     let tree = tree::custom_tree(settings, places, &mut notes)?;

@@ -1,6 +1,6 @@
 //! elbencho's names of files and directories.
 
-use crate::elbencho::settings::Settings;
+use crate::elbencho::settings::ElbenchoSettings;
 use plumb_workload::files::Names;
 use std::path::PathBuf;
 
@@ -9,12 +9,12 @@ fn below(path: &str, name: &str) -> PathBuf {
 }
 
 /// The directory of a rank: its own, or the first one's.
-fn rank_dir(settings: &Settings, rank: u32) -> String {
+fn rank_dir(settings: &ElbenchoSettings, rank: u32) -> String {
     format!("r{}", if settings.dirsharing { 0 } else { rank })
 }
 
 /// The directories of one thread: first those of its rank in each path, then its own.
-pub(super) fn directories(settings: &Settings, rank: u32) -> (Vec<PathBuf>, Vec<PathBuf>) {
+pub(super) fn directories(settings: &ElbenchoSettings, rank: u32) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let of_rank = rank_dir(settings, rank);
     let paths = &settings.paths;
     let ranks = paths.iter().map(|path| below(path, &of_rank)).collect();
@@ -26,7 +26,7 @@ pub(super) fn directories(settings: &Settings, rank: u32) -> (Vec<PathBuf>, Vec<
 }
 
 /// The files of one thread; `None` if it has none.
-pub(super) fn files(settings: &Settings, rank: u32) -> Option<Names> {
+pub(super) fn files(settings: &ElbenchoSettings, rank: u32) -> Option<Names> {
     let paths = &settings.paths;
     let dirs = settings.dirs.max(1);
     let count = dirs.checked_mul(settings.files).filter(|count| *count > 0)?;

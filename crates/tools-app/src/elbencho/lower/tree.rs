@@ -6,7 +6,7 @@
 
 use super::geometry::{Geometry, TreeCounts};
 use super::{LowerError, Places, error};
-use crate::elbencho::settings::{Phases, Settings, TreeSettings};
+use crate::elbencho::settings::{ElbenchoSettings, Phases, TreeSettings};
 use crate::elbencho::tree::{self, TreeFile, TreeListing};
 use plumb_workload::Bytes;
 use plumb_workload::blocks::sweep::FilePart;
@@ -39,7 +39,7 @@ pub(super) struct ThreadFiles {
 
 /// Reads the list that the settings name, or looks through the directory that they name.
 pub(super) fn custom_tree(
-    settings: &Settings,
+    settings: &ElbenchoSettings,
     places: &mut dyn Places,
     notes: &mut Vec<String>,
 ) -> Result<Option<CustomTree>, LowerError> {
@@ -70,7 +70,7 @@ fn read(said: &TreeSettings, places: &mut dyn Places, notes: &mut Vec<String>) -
 const PARTS_MAX: u64 = 4 << 20;
 
 impl CustomTree {
-    fn new(tree: TreeListing, said: &TreeSettings, settings: &Settings) -> CustomTree {
+    fn new(tree: TreeListing, said: &TreeSettings, settings: &ElbenchoSettings) -> CustomTree {
         let Phases { mkdirs, deldirs, write, stat, read, delfiles, .. } = settings.phases;
         let TreeListing { mut dirs, mut files } = tree;
         if !(mkdirs || deldirs) {
@@ -102,20 +102,20 @@ impl CustomTree {
     }
 
     /// The directories that a thread makes.
-    pub(super) fn dirs_of(&self, settings: &Settings, rank: u32, threads: u32) -> Vec<PathBuf> {
+    pub(super) fn dirs_of(&self, settings: &ElbenchoSettings, rank: u32, threads: u32) -> Vec<PathBuf> {
         let dealt = self.dirs.iter().skip(rank as usize).step_by(threads as usize);
         dealt.map(|dir| below(settings, dir)).collect()
     }
 
     /// All directories, with what is in a directory before it.
-    pub(super) fn dirs_to_remove(&self, settings: &Settings) -> Vec<PathBuf> {
+    pub(super) fn dirs_to_remove(&self, settings: &ElbenchoSettings) -> Vec<PathBuf> {
         self.dirs.iter().rev().map(|dir| below(settings, dir)).collect()
     }
 
     /// The files and parts of files that a thread does; `None` if it has none.
     pub(super) fn files_of(
         &self,
-        settings: &Settings,
+        settings: &ElbenchoSettings,
         geometry: &Geometry,
         rank: u32,
         threads: u32,
@@ -203,7 +203,7 @@ impl Piece<'_> {
 }
 
 /// Numbers the files of a thread: those that it does from end to end first.
-fn numbered(settings: &Settings, pieces: &[Piece<'_>]) -> ThreadFiles {
+fn numbered(settings: &ElbenchoSettings, pieces: &[Piece<'_>]) -> ThreadFiles {
     let (mut paths, mut lengths) = (Vec::new(), Vec::new());
     let mut add = |piece: &Piece<'_>| {
         paths.push(below(settings, &piece.file.path));
@@ -229,7 +229,7 @@ fn numbered(settings: &Settings, pieces: &[Piece<'_>]) -> ThreadFiles {
     }
 }
 
-fn below(settings: &Settings, path: &str) -> PathBuf {
+fn below(settings: &ElbenchoSettings, path: &str) -> PathBuf {
     settings.paths.first().map_or_else(|| PathBuf::from(path), |directory| Path::new(directory).join(path))
 }
 
@@ -260,6 +260,6 @@ fn shuffle(parts: &mut [FilePart], rank: u32) {
 }
 
 /// Returns the paths that the user typed. A file among them is reached through its parent directory.
-pub(super) fn typed(settings: &Settings) -> Vec<PathBuf> {
+pub(super) fn typed(settings: &ElbenchoSettings) -> Vec<PathBuf> {
     settings.paths.iter().map(PathBuf::from).collect()
 }

@@ -5,7 +5,7 @@ use super::report::{Both, PhaseReport, WorkDone};
 use super::table::quoted;
 use crate::elbencho::VERSION;
 use crate::elbencho::lower::{Geometry, PathType};
-use crate::elbencho::settings::Settings;
+use crate::elbencho::settings::ElbenchoSettings;
 
 const MIB: u64 = 1 << 20;
 
@@ -16,7 +16,7 @@ struct Column {
 }
 
 /// The line of labels.
-pub fn labels(settings: &Settings, geometry: &Geometry) -> String {
+pub fn labels(settings: &ElbenchoSettings, geometry: &Geometry) -> String {
     let nothing = PhaseReport::timed(crate::elbencho::lower::PhaseKind::Sync, super::SeenBeside::default(), 0);
     let labels: Vec<String> =
         columns(&nothing, settings, geometry, &[]).into_iter().map(|column| column.label).collect();
@@ -24,13 +24,13 @@ pub fn labels(settings: &Settings, geometry: &Geometry) -> String {
 }
 
 /// The line of a phase.
-pub fn line(report: &PhaseReport, settings: &Settings, geometry: &Geometry, command: &[String]) -> String {
+pub fn line(report: &PhaseReport, settings: &ElbenchoSettings, geometry: &Geometry, command: &[String]) -> String {
     let values: Vec<String> =
         columns(report, settings, geometry, command).into_iter().map(|column| column.value).collect();
     values.join(",") + "\n"
 }
 
-fn columns(report: &PhaseReport, settings: &Settings, geometry: &Geometry, command: &[String]) -> Vec<Column> {
+fn columns(report: &PhaseReport, settings: &ElbenchoSettings, geometry: &Geometry, command: &[String]) -> Vec<Column> {
     let mut all = Vec::new();
     let mut add = |label: &str, value: String| all.push(Column { label: label.to_owned(), value });
     let dirs = geometry.path_type == PathType::Directory;

@@ -1,19 +1,19 @@
 //! How much each phase would do.
 
 use crate::elbencho::lower::{Lowered, LoweredPhase, PathType, PhaseKind};
-use crate::elbencho::settings::Settings;
+use crate::elbencho::settings::ElbenchoSettings;
 
 /// The order in which elbencho lists phases here. It is not the one in which it runs them.
 const ORDER: [PhaseKind; 6] =
     [PhaseKind::MkDirs, PhaseKind::RmDirs, PhaseKind::Write, PhaseKind::Read, PhaseKind::RmFiles, PhaseKind::Stat];
 
 /// The lines of all phases of one iteration.
-pub fn phases(lowered: &Lowered, settings: &Settings) -> String {
+pub fn phases(lowered: &Lowered, settings: &ElbenchoSettings) -> String {
     let of = |kind: PhaseKind| lowered.phases.iter().find(move |phase| phase.iteration == 0 && phase.kind == kind);
     ORDER.into_iter().filter_map(of).map(|phase| one(phase, lowered, settings)).collect()
 }
 
-fn one(phase: &LoweredPhase, lowered: &Lowered, settings: &Settings) -> String {
+fn one(phase: &LoweredPhase, lowered: &Lowered, settings: &ElbenchoSettings) -> String {
     let threads = u64::from(settings.threads.max(1));
     // Of each thread, or of each service with all its threads.
     let (units, threads_of_each, each) = match settings.hosts.are_given() {

@@ -5,7 +5,7 @@ use super::report::{PhaseReport, WorkDone};
 use super::table::quoted;
 use crate::elbencho::VERSION;
 use crate::elbencho::lower::{Geometry, PathType};
-use crate::elbencho::settings::Settings;
+use crate::elbencho::settings::ElbenchoSettings;
 
 /// What elbencho's JSON is made of.
 enum JsonNode {
@@ -64,7 +64,7 @@ fn write_text(text: &str, out: &mut String) {
 }
 
 /// The object of a phase, and the end of its line.
-pub fn line(report: &PhaseReport, settings: &Settings, geometry: &Geometry, command: &[String]) -> String {
+pub fn line(report: &PhaseReport, settings: &ElbenchoSettings, geometry: &Geometry, command: &[String]) -> String {
     let mut all = JsonFields::default();
     all.text("phase_type", &report.name);
     all.text("phase_id", &report.seen.id);
@@ -102,7 +102,7 @@ pub fn line(report: &PhaseReport, settings: &Settings, geometry: &Geometry, comm
     text
 }
 
-fn config(report: &PhaseReport, settings: &Settings, geometry: &Geometry, command: &[String]) -> JsonFields {
+fn config(report: &PhaseReport, settings: &ElbenchoSettings, geometry: &Geometry, command: &[String]) -> JsonFields {
     let mut config = JsonFields::default();
     config.text("path_type", geometry.path_type.name());
     config.text("paths", settings.paths.len());
@@ -157,7 +157,7 @@ fn amounts(object: &mut JsonFields, total: WorkDone, rates: WorkDone, done: Work
     }
 }
 
-fn latencies(own: &PhaseLatencies, mixed: &PhaseLatencies, settings: &Settings) -> JsonFields {
+fn latencies(own: &PhaseLatencies, mixed: &PhaseLatencies, settings: &ElbenchoSettings) -> JsonFields {
     let mut object = summary(own, settings);
     object.object("rwmix_read", summary(mixed, settings));
     if settings.output.histogram {
@@ -168,7 +168,7 @@ fn latencies(own: &PhaseLatencies, mixed: &PhaseLatencies, settings: &Settings) 
     object
 }
 
-fn summary(latencies: &PhaseLatencies, settings: &Settings) -> JsonFields {
+fn summary(latencies: &PhaseLatencies, settings: &ElbenchoSettings) -> JsonFields {
     let mut object = JsonFields::default();
     if let Some([min, mean, max]) = latencies.summary_us().filter(|_| settings.output.latency) {
         object.text("min_us", min);

@@ -4,7 +4,7 @@ use super::format::{elapsed, latency};
 use super::latency::PhaseLatencies;
 use super::report::{Both, PhaseReport, ServiceDone, WorkDone};
 use crate::elbencho::lower::{Geometry, PathType};
-use crate::elbencho::settings::{Rwmix, Settings};
+use crate::elbencho::settings::{ElbenchoSettings, Rwmix};
 
 const MIB: u64 = 1 << 20;
 
@@ -34,7 +34,7 @@ pub(super) fn quoted(command: &[String]) -> String {
 }
 
 /// A phase.
-pub fn phase(report: &PhaseReport, settings: &Settings, geometry: &Geometry) -> String {
+pub fn phase(report: &PhaseReport, settings: &ElbenchoSettings, geometry: &Geometry) -> String {
     let output = &settings.output;
     let entries = report.kind.entries();
     let mixed = report.is_mixed();
@@ -149,7 +149,7 @@ pub fn phase(report: &PhaseReport, settings: &Settings, geometry: &Geometry) -> 
     text
 }
 
-fn latencies_of(latencies: &PhaseLatencies, what: &str, settings: &Settings) -> String {
+fn latencies_of(latencies: &PhaseLatencies, what: &str, settings: &ElbenchoSettings) -> String {
     let output = &settings.output;
     let mut text = String::new();
     let Some([min, mean, max]) = latencies.summary_us() else { return text };

@@ -4,12 +4,12 @@
 use super::live::{LiveMoment, LiveSide, LiveThread};
 use super::{Both, EntryCounts, EntryOp, PhaseReport, SeenBeside, WorkDone, csv, json, live, ops, report, table};
 use crate::elbencho::lower::{Geometry, LoweredPhase, PathType, PhaseKind};
-use crate::elbencho::{Settings, read};
+use crate::elbencho::{ElbenchoSettings, read};
 use plumb_result::measurement::Moved;
 use plumb_result::{Histogram, OpMeasurement, PhaseMeasurement, WorkerMeasurement};
 use plumb_workload::OpKind;
 
-fn settings(line: &str) -> Settings {
+fn settings(line: &str) -> ElbenchoSettings {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     read(&words, &mut |_| Err(plumb_tools::FileError::NotPublished { path: String::new() })).unwrap()
 }

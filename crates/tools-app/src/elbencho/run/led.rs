@@ -15,7 +15,7 @@ use plumb_tools::FileError;
 use plumb_tools_app::elbencho::lower::{Found, Geometry, Lowered, LoweredPhase, Places, bound_cpus, lower};
 use plumb_tools_app::elbencho::print::{Both, PhaseReport};
 use plumb_tools_app::elbencho::tree::{self, Entry};
-use plumb_tools_app::elbencho::{self, Action, Settings};
+use plumb_tools_app::elbencho::{self, Action, ElbenchoSettings};
 use plumb_tools_run::ToolCall;
 use plumb_tools_run::cpus::run_on;
 use plumb_tools_run::runner::{Step, page};
@@ -40,7 +40,7 @@ pub struct Led {
 }
 
 /// The hosts of a command line, with their ports.
-pub fn names(settings: &Settings) -> Step<Vec<String>> {
+pub fn names(settings: &ElbenchoSettings) -> Step<Vec<String>> {
     let lines = settings.hosts.file.as_deref().map(bounded::read_to_string).unwrap_or_else(|| Ok(String::new()));
     let lines = told(lines.map_err(|error| format!("--hostsfile: cannot read it: {error}")))?;
     told(settings.hosts.names(&lines))
@@ -55,7 +55,7 @@ fn keys() -> Option<PathBuf> {
 }
 
 /// Reaches the services, once all of them are there.
-pub fn join(settings: &Settings, names: &[String]) -> Step<()> {
+pub fn join(settings: &ElbenchoSettings, names: &[String]) -> Step<()> {
     let places = places(names);
     let until = Instant::now() + Duration::from_secs(settings.hosts.wait_s);
     let mut has_said = false;
@@ -78,7 +78,7 @@ pub fn join(settings: &Settings, names: &[String]) -> Step<()> {
 }
 
 /// Asks each service for its part.
-pub fn ask(call: &ToolCall<'_>, settings: &Settings, names: &[String]) -> Step<Led> {
+pub fn ask(call: &ToolCall<'_>, settings: &ElbenchoSettings, names: &[String]) -> Step<Led> {
     let asked = asked(call, settings, names)?;
     let ranks = ranks::joined().ok_or_else(|| Stopped::io("the services are gone"))?;
     let words = (0..asked.services)
@@ -130,7 +130,7 @@ pub fn ask(call: &ToolCall<'_>, settings: &Settings, names: &[String]) -> Step<L
 }
 
 /// What all services are asked, but for their numbers.
-fn asked(call: &ToolCall<'_>, settings: &Settings, names: &[String]) -> Step<PartAsked> {
+fn asked(call: &ToolCall<'_>, settings: &ElbenchoSettings, names: &[String]) -> Step<PartAsked> {
     let here = told(std::env::current_dir().map_err(|error| format!("the working directory: {error}")))?;
     let mut paths = Vec::new();
     for path in &settings.paths {
@@ -245,7 +245,7 @@ impl AllTold {
 }
 
 /// `--interrupt` and `--quit`.
-pub fn tell_services<T>(settings: &Settings, asked: ToAgent) -> Step<T> {
+pub fn tell_services<T>(settings: &ElbenchoSettings, asked: ToAgent) -> Step<T> {
     let names = names(settings)?;
     let (there, gone): (Vec<HostPlace>, Vec<HostPlace>) = places(&names).into_iter().partition(hosts::answers);
     let mut failed = !gone.is_empty();
@@ -277,7 +277,7 @@ pub fn tell_services<T>(settings: &Settings, asked: ToAgent) -> Step<T> {
 }
 
 /// `--service`: serves whoever leads, in the background where that is asked for.
-pub fn serve<T>(settings: &Settings) -> Step<T> {
+pub fn serve<T>(settings: &ElbenchoSettings) -> Step<T> {
     // Threads of all benchmarks, and a service in the background, inherit it.
     let cpus = bound_cpus(settings, &mut HostPlaces::of(settings)).map_err(|wrong| wrong.to_string());
     if let Err(why) = cpus.and_then(|cpus| run_on(&cpus).map_err(|error| format!("--zones, --cores: {error}"))) {
@@ -304,7 +304,7 @@ pub fn serve<T>(settings: &Settings) -> Step<T> {
 }
 
 /// Where the run is made: below what services allow.
-pub fn base(settings: &Settings) -> PathBuf {
+pub fn base(settings: &ElbenchoSettings) -> PathBuf {
     let first = settings.paths.first().map_or(Path::new("."), Path::new);
     std::path::absolute(first).unwrap_or_else(|_| first.to_owned())
 }

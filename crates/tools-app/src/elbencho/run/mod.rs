@@ -18,7 +18,7 @@ use plumb_engine::signals::{StopFlag, StopSignal};
 use plumb_study::{Bench, Division, RunError};
 use plumb_tools::FileError;
 use plumb_tools_app::elbencho::lower::{Lowered, lower};
-use plumb_tools_app::elbencho::{self, Action, Settings, help};
+use plumb_tools_app::elbencho::{self, Action, ElbenchoSettings, help};
 use plumb_tools_run::ToolCall;
 use plumb_tools_run::error::DialectError;
 use plumb_tools_run::runner::{Dialect, Load, RunEnded, Step, page};
@@ -26,11 +26,11 @@ use plumb_workload::Workload;
 pub use service::{ASKED, ElbenchoService, ToAgent};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use watching::Watching;
+use watching::ElbenchoProgress;
 
 /// elbencho's phases; what is wrong goes to standard error, and the code is then 1.
 pub struct Elbencho {
-    settings: Settings,
+    settings: ElbenchoSettings,
     /// With the program's own name.
     command: Vec<String>,
     /// The services that run them; none where this process does.
@@ -51,7 +51,7 @@ impl Dialect for Elbencho {
     const NAME: &'static str = "elbencho";
     const HEARS: &'static [StopSignal] = &[StopSignal::Interrupt, StopSignal::Terminate];
     type Run = Run;
-    type Listener<'a> = Watching<'a>;
+    type Listener<'a> = ElbenchoProgress<'a>;
 
     fn read(call: &ToolCall<'_>) -> Step<Elbencho> {
         let mut file = |path: &str| plumb_text::bounded::read_to_string(path).map_err(FileError::io(path));
@@ -110,7 +110,7 @@ impl Dialect for Elbencho {
         Load { workload: &run.lowered.workload, base: &run.base }
     }
 
-    fn listen<'a>(&'a self, run: &'a Run, bench: &mut Bench) -> Step<Watching<'a>> {
+    fn listen<'a>(&'a self, run: &'a Run, bench: &mut Bench) -> Step<ElbenchoProgress<'a>> {
         if !run.apart.is_empty() {
             bench.apart = Some(run.apart.clone());
             bench.division = Division::Apart;
@@ -118,7 +118,7 @@ impl Dialect for Elbencho {
         let outputs = told(Outputs::open(&self.settings, &run.lowered.geometry))?;
         told(wait_for_start(&self.settings, bench.stop))?;
         let words = (self.command.as_slice(), self.services.as_slice());
-        let mut watching = told(Watching::new(&self.settings, &run.lowered, words, outputs, bench.stop))?;
+        let mut watching = told(ElbenchoProgress::new(&self.settings, &run.lowered, words, outputs, bench.stop))?;
         told(watching.begin())?;
         if run.lowered.workload.phase.is_empty() {
             return Err(End::Done.into());
@@ -126,7 +126,7 @@ impl Dialect for Elbencho {
         Ok(watching)
     }
 
-    fn print<'a>(&'a self, _run: &'a Run, mut watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
+    fn print<'a>(&'a self, _run: &'a Run, mut watching: ElbenchoProgress<'a>, ended: &RunEnded) -> Step<()> {
         watching.clear();
         match &ended.result {
             Ok(_) => {}
@@ -152,7 +152,7 @@ impl Dialect for Elbencho {
 }
 
 /// Waits for the time of `--start`.
-fn wait_for_start(settings: &Settings, stop: StopFlag) -> Result<(), DialectError> {
+fn wait_for_start(settings: &ElbenchoSettings, stop: StopFlag) -> Result<(), DialectError> {
     if settings.start_s == 0 {
         return Ok(());
     }

@@ -1,7 +1,7 @@
 //! The files that results go to, and what the machine's clock and processors say.
 
 use plumb_engine::guard::OutputFile;
-use plumb_tools_app::elbencho::Settings;
+use plumb_tools_app::elbencho::ElbenchoSettings;
 use plumb_tools_app::elbencho::lower::Geometry;
 use plumb_tools_app::elbencho::print::{PhaseReport, csv, json, table};
 use plumb_tools_run::error::DialectError;
@@ -56,7 +56,7 @@ impl Outputs {
     ///
     /// # Errors
     /// A file cannot be made or written, or the CSV file holds something else.
-    pub fn open(settings: &Settings, geometry: &Geometry) -> Result<Outputs, DialectError> {
+    pub fn open(settings: &ElbenchoSettings, geometry: &Geometry) -> Result<Outputs, DialectError> {
         let output = &settings.output;
         if let Some(path) = &output.csv {
             check_columns(path, &csv::labels(settings, geometry))?;
@@ -78,7 +78,7 @@ impl Outputs {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn head(&mut self, settings: &Settings, command: &[String]) -> Result<(), DialectError> {
+    pub fn head(&mut self, settings: &ElbenchoSettings, command: &[String]) -> Result<(), DialectError> {
         let Some(text) = &mut self.text else { return Ok(()) };
         let date = date_of(jiff::Timestamp::now(), "%Y-%m-%dT%H:%M:%S%z");
         text.add(&table::file_head(&date, settings.output.label.as_deref(), command))?;
@@ -92,7 +92,7 @@ impl Outputs {
     pub fn phase(
         &mut self,
         report: &PhaseReport,
-        settings: &Settings,
+        settings: &ElbenchoSettings,
         geometry: &Geometry,
         command: &[String],
     ) -> Result<(), DialectError> {

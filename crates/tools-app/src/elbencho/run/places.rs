@@ -2,7 +2,7 @@
 
 use plumb_engine::guard::OutputFile;
 use plumb_tools::FileError;
-use plumb_tools_app::elbencho::Settings;
+use plumb_tools_app::elbencho::ElbenchoSettings;
 use plumb_tools_app::elbencho::lower::{Found, Places};
 use plumb_tools_app::elbencho::tree::{self, Entry};
 use plumb_tools_run::cpus::read_list;
@@ -22,7 +22,7 @@ pub struct HostPlaces {
 
 impl HostPlaces {
     /// As these settings use it.
-    pub fn of(settings: &Settings) -> HostPlaces {
+    pub fn of(settings: &ElbenchoSettings) -> HostPlaces {
         let phases = settings.phases;
         let in_directories = phases.mkdirs || phases.deldirs || phases.stat || phases.delfiles;
         HostPlaces { in_directories }

@@ -12,7 +12,7 @@ use plumb_tools::FileError;
 use plumb_tools_app::elbencho::hosts::{DataSetPart, HOSTS_MAX};
 use plumb_tools_app::elbencho::lower::{Found, Lowered, Places, lower};
 use plumb_tools_app::elbencho::tree::{self, Entry};
-use plumb_tools_app::elbencho::{self, Action, Settings, TreeSettings};
+use plumb_tools_app::elbencho::{self, Action, ElbenchoSettings, TreeSettings};
 use plumb_workload::Workload;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -124,7 +124,7 @@ pub struct PhaseTold {
 
 /// A part of a benchmark, and its phase at hand.
 pub struct ElbenchoService {
-    settings: Settings,
+    settings: ElbenchoSettings,
     lowered: Lowered,
     number: usize,
     watch: PhaseWatch,
@@ -219,7 +219,7 @@ impl ElbenchoService {
 }
 
 /// The settings of one of several services.
-pub fn as_part(mut settings: Settings, asked: &PartAsked) -> Settings {
+pub fn as_part(mut settings: ElbenchoSettings, asked: &PartAsked) -> ElbenchoSettings {
     settings.paths.clone_from(&asked.paths);
     settings.part = DataSetPart { host: asked.number, hosts: asked.services };
     if let Some(tree) = &mut settings.tree {
@@ -236,7 +236,7 @@ const GROUPS_MAX: u64 = 32 << 10;
 const NAMES_MAX: u64 = 4 << 20;
 
 /// What a service does not do, whatever it is asked.
-fn check(settings: &Settings, asked: &PartAsked, policy: &AgentPolicy) -> Result<(), Vec<String>> {
+fn check(settings: &ElbenchoSettings, asked: &PartAsked, policy: &AgentPolicy) -> Result<(), Vec<String>> {
     let mut wrong = Vec::new();
     if !matches!(settings.action, Action::Run | Action::DryRun) {
         wrong.push("these words ask for no benchmark".to_owned());
@@ -265,7 +265,7 @@ fn check(settings: &Settings, asked: &PartAsked, policy: &AgentPolicy) -> Result
 }
 
 /// Paths and parts of files that a thread has, at most.
-fn names_of_a_thread(settings: &Settings, asked: &PartAsked) -> u64 {
+fn names_of_a_thread(settings: &ElbenchoSettings, asked: &PartAsked) -> u64 {
     let paths = settings.paths.len() as u64;
     if let (Some(tree), Some(text)) = (&settings.tree, &asked.tree) {
         // Its files are dealt to the threads of all hosts.

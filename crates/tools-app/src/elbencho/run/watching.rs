@@ -15,14 +15,14 @@ use plumb_tools_app::elbencho::lower::{Lowered, LoweredPhase, PhaseKind};
 use plumb_tools_app::elbencho::print::live::{self, LiveMoment, LiveSide, LiveThread};
 use plumb_tools_app::elbencho::print::ops::{self, LoggedCall, Moment as OpMoment};
 use plumb_tools_app::elbencho::print::{Both, PhaseReport, SeenBeside, WorkDone, of_services, table};
-use plumb_tools_app::elbencho::{Live, Settings};
+use plumb_tools_app::elbencho::{ElbenchoSettings, Live};
 use plumb_tools_run::error::DialectError;
 use plumb_workload::{OpKind, Target as WorkloadTarget, WorkerGroup};
 use std::io::IsTerminal;
 
 /// Looks on while the phases run.
-pub struct Watching<'a> {
-    settings: &'a Settings,
+pub struct ElbenchoProgress<'a> {
+    settings: &'a ElbenchoSettings,
     lowered: &'a Lowered,
     command: &'a [String],
     outputs: Outputs,
@@ -59,18 +59,18 @@ struct Last {
     cpu: MachineTicks,
 }
 
-impl<'a> Watching<'a> {
+impl<'a> ElbenchoProgress<'a> {
     /// Looks on from now.
     ///
     /// # Errors
     /// A file cannot be made.
     pub fn new(
-        settings: &'a Settings,
+        settings: &'a ElbenchoSettings,
         lowered: &'a Lowered,
         (command, services): (&'a [String], &'a [String]),
         outputs: Outputs,
         stop: StopFlag,
-    ) -> Result<Watching<'a>, DialectError> {
+    ) -> Result<ElbenchoProgress<'a>, DialectError> {
         let output = &settings.output;
         let ops_log = output.ops_log.as_deref().map(|path| ResultFile::open("opslog", path)).transpose()?;
         let live_csv = match &output.live_csv {
@@ -89,7 +89,7 @@ impl<'a> Watching<'a> {
             Live::Auto => Live::Off,
             said => said,
         };
-        Ok(Watching {
+        Ok(ElbenchoProgress {
             settings,
             lowered,
             command,
@@ -400,7 +400,7 @@ fn call_name(kind: OpKind) -> &'static str {
     }
 }
 
-impl Progress for Watching<'_> {
+impl Progress for ElbenchoProgress<'_> {
     fn clock_starts(&mut self, _phase: &str) {
         let start = self.cpu_times();
         self.watch = PhaseWatch::start(start);

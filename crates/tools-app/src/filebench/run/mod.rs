@@ -9,14 +9,14 @@ use plumb_engine::signals::{StopFlag, StopSignal};
 use plumb_study::{Bench, RunError};
 use plumb_tools::FileError;
 use plumb_tools::permission;
-use plumb_tools_app::filebench::{self, Action, Answer, Call, Plan, QuitMode, Session, VERSION, Wrong};
+use plumb_tools_app::filebench::{self, Action, Answer, Call, FilebenchUsageError, Plan, QuitMode, Session, VERSION};
 use plumb_tools_run::ToolCall;
 use plumb_tools_run::runner::{Dialect, Load, RunEnded, Step, page};
 use plumb_workload_text::native;
 use rustix::io::Errno;
 use std::io::{ErrorKind, Read};
 use std::time::{Duration, Instant};
-use watching::Watching;
+use watching::FilebenchProgress;
 
 /// A script is no longer than this, bytes.
 const SCRIPT_BYTES_MAX: u64 = 16 << 20;
@@ -35,12 +35,12 @@ fn stamped(started: Instant, text: &str) -> String {
     format!("{:.3}: {text}\n", started.elapsed().as_secs_f64())
 }
 
-fn complain(wrong: &Wrong) {
+fn complain(wrong: &FilebenchUsageError) {
     error_line!("filebench: {wrong}");
 }
 
 /// Ends with what is wrong.
-fn fails<T>(wrong: &Wrong) -> Step<T> {
+fn fails<T>(wrong: &FilebenchUsageError) -> Step<T> {
     complain(wrong);
     Err(End::DialectFailed.into())
 }
@@ -75,14 +75,16 @@ impl Script {
     }
 
     /// A command of the script's, where the user allows it.
-    fn system(&self, line: &str, at: &Wrong) -> Step<()> {
+    fn system(&self, line: &str, at: &FilebenchUsageError) -> Step<()> {
         if !self.allows_system {
             let message = permission::refused("`system`", line);
-            return fails(&Wrong { message, help: Some(permission::way_out()), ..at.clone() });
+            return fails(&FilebenchUsageError { message, help: Some(permission::way_out()), ..at.clone() });
         }
         match plumb_engine::shell(line).status() {
             Ok(_) => Ok(()),
-            Err(error) => fails(&Wrong { message: format!("cannot run `{line}`: {error}"), ..at.clone() }),
+            Err(error) => {
+                fails(&FilebenchUsageError { message: format!("cannot run `{line}`: {error}"), ..at.clone() })
+            }
         }
     }
 }
@@ -91,7 +93,7 @@ impl Dialect for Script {
     const NAME: &'static str = "filebench";
     const HEARS: &'static [StopSignal] = &[StopSignal::Interrupt, StopSignal::Terminate];
     type Run = Plan;
-    type Listener<'a> = Watching<'a>;
+    type Listener<'a> = FilebenchProgress<'a>;
 
     fn read(call: &ToolCall<'_>) -> Step<Script> {
         let Call { file, personality, settings, run_s, allows_system, translates } = match filebench::read(call.words) {
@@ -102,7 +104,7 @@ impl Dialect for Script {
         let started = Instant::now();
         let text = match personality.map_or_else(|| read_script(&file), |known| Ok(known.script.to_owned())) {
             Ok(text) => text,
-            Err(error) => return fails(&Wrong::without_place(error.to_string())),
+            Err(error) => return fails(&FilebenchUsageError::without_place(error.to_string())),
         };
         let name = personality.map_or_else(|| called(&file), |personality| personality.name);
         match Session::new(name, &text, &settings, run_s, &mut read_script) {
@@ -140,7 +142,7 @@ impl Dialect for Script {
                 Ok(Answer::Run(plan)) if self.translates => {
                     return match native::to_toml(&plan.workload) {
                         Ok(text) => page(&text),
-                        Err(error) => fails(&Wrong::without_place(error.to_string())),
+                        Err(error) => fails(&FilebenchUsageError::without_place(error.to_string())),
                     };
                 }
                 Ok(Answer::Run(plan)) => {
@@ -157,11 +159,11 @@ impl Dialect for Script {
         Load::here(&run.workload)
     }
 
-    fn listen<'a>(&'a self, run: &'a Plan, _bench: &mut Bench) -> Step<Watching<'a>> {
-        Ok(Watching::new(run, self.started))
+    fn listen<'a>(&'a self, run: &'a Plan, _bench: &mut Bench) -> Step<FilebenchProgress<'a>> {
+        Ok(FilebenchProgress::new(run, self.started))
     }
 
-    fn print<'a>(&'a self, run: &'a Plan, watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
+    fn print<'a>(&'a self, run: &'a Plan, watching: FilebenchProgress<'a>, ended: &RunEnded) -> Step<()> {
         let outcome = ended.outcome();
         let phase = outcome.and_then(|outcome| outcome.measurement.phases.first());
         if let Some(phase) = phase {

@@ -18,7 +18,7 @@ const LOOK_NS: u64 = 100_000_000;
 const SAID_MAX: u64 = 100;
 
 /// Prints each part as it begins.
-pub struct Watching<'a> {
+pub struct FilebenchProgress<'a> {
     plan: &'a Plan,
     started: Instant,
     /// How often each line has printed what it prints.
@@ -36,10 +36,10 @@ struct Snapshots {
     before: Vec<StepMeasurement>,
 }
 
-impl<'a> Watching<'a> {
+impl<'a> FilebenchProgress<'a> {
     /// From now on.
-    pub(super) fn new(plan: &'a Plan, started: Instant) -> Watching<'a> {
-        Watching { plan, started, said: BTreeMap::new(), snapshots: Snapshots::default() }
+    pub(super) fn new(plan: &'a Plan, started: Instant) -> FilebenchProgress<'a> {
+        FilebenchProgress { plan, started, said: BTreeMap::new(), snapshots: Snapshots::default() }
     }
 
     fn say(&self, text: &str) {
@@ -90,7 +90,7 @@ impl<'a> Watching<'a> {
     }
 }
 
-impl Progress for Watching<'_> {
+impl Progress for FilebenchProgress<'_> {
     fn file_set(&mut self, target: &str, step: FileSetStep<'_>) {
         let name = self.plan.sets.get(target).map_or(target, String::as_str);
         match step {

@@ -6,7 +6,7 @@ use plumb_engine::guard::OutputFile;
 use plumb_engine::signals::StopFlag;
 use plumb_study::{Bench, Progress};
 use plumb_tools_app::fs_mark::print::{self, To};
-use plumb_tools_app::fs_mark::{self, DEFAULT_LOG, Settings, lower};
+use plumb_tools_app::fs_mark::{self, DEFAULT_LOG, FsMarkSettings, lower};
 use plumb_tools_run::ToolCall;
 use plumb_tools_run::report_files;
 use plumb_tools_run::runner::{Dialect, Load, RunEnded, Step, conclude};
@@ -19,7 +19,7 @@ const TOOL: &str = "fs_mark";
 
 /// One iteration after another. The code is 1 where anything is wrong.
 pub struct FsMark {
-    settings: Settings,
+    settings: FsMarkSettings,
     done: Cell<u32>,
 }
 

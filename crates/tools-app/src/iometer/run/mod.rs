@@ -5,7 +5,7 @@ use plumb_cli::output::{self, error_line};
 use plumb_engine::guard::OutputFile;
 use plumb_engine::signals::StopFlag;
 use plumb_study::{Bench, Progress};
-use plumb_tools_app::iometer::{self, Action, Config, Place, Settings, Test, lower, print};
+use plumb_tools_app::iometer::{self, Action, Config, IometerSettings, Place, Test, lower, print};
 use plumb_tools_run::ToolCall;
 use plumb_tools_run::runner::{Dialect, Load, RunEnded, Step, conclude, page, refuse};
 use plumb_workload::Workload;
@@ -23,7 +23,7 @@ const TEST_FILE: &str = "iobw.tst";
 
 /// One test of a configuration after another. The code is 1 where anything is wrong.
 pub struct IoMeter {
-    settings: Settings,
+    settings: IometerSettings,
     config: Config,
     tests: Vec<Test>,
     next: usize,

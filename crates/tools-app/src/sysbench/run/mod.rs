@@ -7,21 +7,21 @@ use plumb_engine::signals::StopFlag;
 use plumb_study::{Bench, Progress};
 use plumb_tools_app::sysbench::lower::{file_name, lower};
 use plumb_tools_app::sysbench::print::{self, Counted};
-use plumb_tools_app::sysbench::{self, Action, Command, Settings, Wrong};
+use plumb_tools_app::sysbench::{self, Action, Command, SysbenchSettings, SysbenchUsageError};
 use plumb_tools_run::ToolCall;
 use plumb_tools_run::runner::{Dialect, Load, RunEnded, Step, conclude, page};
 use plumb_workload::Workload;
 
 /// One command of the file test. The code is 1 where anything is wrong.
 pub struct Sysbench {
-    settings: Settings,
+    settings: SysbenchSettings,
     has_run: bool,
 }
 
 impl Dialect for Sysbench {
     const NAME: &'static str = "sysbench";
     type Run = Workload;
-    type Listener<'a> = Watching<'a>;
+    type Listener<'a> = SysbenchProgress<'a>;
 
     fn read(call: &ToolCall<'_>) -> Step<Sysbench> {
         let warnings = sysbench::warnings(call.words);
@@ -37,8 +37,8 @@ impl Dialect for Sysbench {
             Err(wrong) => {
                 output::print(print::HEAD);
                 match wrong {
-                    Wrong::Fatal(_) => output::print(&format!("{wrong}\n\n")),
-                    Wrong::Usage(_) => error_line!("{wrong}"),
+                    SysbenchUsageError::Fatal(_) => output::print(&format!("{wrong}\n\n")),
+                    SysbenchUsageError::Usage(_) => error_line!("{wrong}"),
                 }
                 Err(End::DialectFailed.into())
             }
@@ -76,11 +76,11 @@ impl Dialect for Sysbench {
         Load::here(run)
     }
 
-    fn listen<'a>(&'a self, _run: &'a Workload, _bench: &mut Bench) -> Step<Watching<'a>> {
-        Ok(Watching { settings: &self.settings, last_ns: 0, last: Counted::default() })
+    fn listen<'a>(&'a self, _run: &'a Workload, _bench: &mut Bench) -> Step<SysbenchProgress<'a>> {
+        Ok(SysbenchProgress { settings: &self.settings, last_ns: 0, last: Counted::default() })
     }
 
-    fn print<'a>(&'a self, _run: &'a Workload, _watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
+    fn print<'a>(&'a self, _run: &'a Workload, _watching: SysbenchProgress<'a>, ended: &RunEnded) -> Step<()> {
         if let Some(phase) = ended.outcome().and_then(|outcome| outcome.measurement.phases.first()) {
             match self.settings.command {
                 Command::Prepare => output::print(&print::prepared(phase)),
@@ -97,13 +97,13 @@ impl Dialect for Sysbench {
 }
 
 /// Prints what was done since it did so last.
-pub struct Watching<'a> {
-    settings: &'a Settings,
+pub struct SysbenchProgress<'a> {
+    settings: &'a SysbenchSettings,
     last_ns: u64,
     last: Counted,
 }
 
-impl Progress for Watching<'_> {
+impl Progress for SysbenchProgress<'_> {
     fn clock_starts(&mut self, _phase: &str) {
         if matches!(self.settings.command, Command::Run(_)) {
             output::print("Threads started!\n\n");

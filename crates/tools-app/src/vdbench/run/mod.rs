@@ -10,7 +10,7 @@ use plumb_study::{Bench, Progress};
 use plumb_tools_app::vdbench::flat;
 use plumb_tools_app::vdbench::print::{self, Done, HEADER_EVERY};
 use plumb_tools_app::vdbench::print_files::{self, FilesDone};
-use plumb_tools_app::vdbench::{self, Action, Places, Rate, Run, Script, Settings, lower};
+use plumb_tools_app::vdbench::{self, Action, Places, Rate, Run, Script, VdbenchSettings, lower};
 use plumb_tools_run::ToolCall;
 use plumb_tools_run::runner::{Dialect, Load, RunEnded, Step, conclude, page, refuse};
 use plumb_workload::Workload;
@@ -26,7 +26,7 @@ const FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// One run of a parameter file after another. The code is 1 where anything is wrong.
 pub struct Vdbench {
-    settings: Settings,
+    settings: VdbenchSettings,
     script: Script,
     next: usize,
     /// What the first run of the curve at hand did, I/Os a second.
@@ -146,7 +146,7 @@ impl Vdbench {
 impl Dialect for Vdbench {
     const NAME: &'static str = TOOL;
     type Run = OneRun;
-    type Listener<'a> = Watching<'a>;
+    type Listener<'a> = VdbenchProgress<'a>;
 
     fn read(call: &ToolCall<'_>) -> Step<Vdbench> {
         let settings = match vdbench::read(call.words) {
@@ -213,11 +213,11 @@ impl Dialect for Vdbench {
         Load { workload: &run.workload, base: &run.base }
     }
 
-    fn listen<'a>(&'a self, run: &'a OneRun, _bench: &mut Bench) -> Step<Watching<'a>> {
-        Ok(Watching { tool: self, run, number: 0, last: So::none(&run.run) })
+    fn listen<'a>(&'a self, run: &'a OneRun, _bench: &mut Bench) -> Step<VdbenchProgress<'a>> {
+        Ok(VdbenchProgress { tool: self, run, number: 0, last: So::none(&run.run) })
     }
 
-    fn print<'a>(&'a self, run: &'a OneRun, watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
+    fn print<'a>(&'a self, run: &'a OneRun, watching: VdbenchProgress<'a>, ended: &RunEnded) -> Step<()> {
         if let Some(phase) = ended.outcome().and_then(|outcome| outcome.measurement.phases.first()) {
             let (done, seconds) = (So::far(&run.run, phase), phase.wall_ns as f64 / 1e9);
             if run.run.rate == Rate::CurveMax {
@@ -288,14 +288,14 @@ impl So {
 }
 
 /// Prints a line of each interval.
-pub struct Watching<'a> {
+pub struct VdbenchProgress<'a> {
     tool: &'a Vdbench,
     run: &'a OneRun,
     number: u64,
     last: So,
 }
 
-impl Progress for Watching<'_> {
+impl Progress for VdbenchProgress<'_> {
     fn tick_ns(&self) -> Option<u64> {
         Some(self.run.run.interval_s.saturating_mul(1_000_000_000))
     }

@@ -27,7 +27,7 @@ pub struct GetcPutc {
 impl Dialect for GetcPutc {
     const NAME: &'static str = "getc_putc";
     type Run = Workload;
-    type Listener<'a> = Watching<'a>;
+    type Listener<'a> = GetcPutcProgress<'a>;
 
     fn read(call: &ToolCall<'_>) -> Step<GetcPutc> {
         let (settings, kept) = prepared(call).or_else(|Refusal(text)| refuse(&text))?;
@@ -49,16 +49,16 @@ impl Dialect for GetcPutc {
         Load { workload: run, base: Path::new(self.settings.directory.as_deref().unwrap_or(".")) }
     }
 
-    fn listen<'a>(&'a self, _run: &'a Workload, _bench: &mut Bench) -> Step<Watching<'a>> {
+    fn listen<'a>(&'a self, _run: &'a Workload, _bench: &mut Bench) -> Step<GetcPutcProgress<'a>> {
         if !self.settings.quiet {
             output::print("Extending file...");
         }
         let remover = run::remover(self.settings.directory.as_deref());
-        Ok(Watching { settings: &self.settings, results: GetcPutcResults::default(), refused: None, remover })
+        Ok(GetcPutcProgress { settings: &self.settings, results: GetcPutcResults::default(), refused: None, remover })
     }
 
-    fn print<'a>(&'a self, run: &'a Workload, watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
-        let Watching { results, refused, remover, .. } = watching;
+    fn print<'a>(&'a self, run: &'a Workload, watching: GetcPutcProgress<'a>, ended: &RunEnded) -> Step<()> {
+        let GetcPutcProgress { results, refused, remover, .. } = watching;
         run::over(ended, refused, &self.load(run), &remover)?;
         // The last test's end and the line of values are all that its standard output gets besides.
         if !self.settings.quiet {
@@ -96,7 +96,7 @@ fn prepared(call: &ToolCall<'_>) -> Result<(GetcPutcSettings, KeptStore), Refusa
 }
 
 /// Tells how far it has come, and keeps what was measured.
-pub struct Watching<'a> {
+pub struct GetcPutcProgress<'a> {
     settings: &'a GetcPutcSettings,
     results: GetcPutcResults,
     /// The op that failed.
@@ -104,7 +104,7 @@ pub struct Watching<'a> {
     remover: Remover,
 }
 
-impl Progress for Watching<'_> {
+impl Progress for GetcPutcProgress<'_> {
     fn clock_starts(&mut self, phase: &str) {
         let Some(test) = GetcPutcTest::of_phase(phase).filter(|_| !self.settings.quiet) else { return };
         // The file is there, or the test before has ended.

@@ -3,7 +3,7 @@
 use super::user::{KeptStore, become_user};
 use plumb_cli::output::error_text;
 use plumb_engine::semaphore::Semaphores;
-use plumb_tools_classic::bonnie::{Machine, Meeting, Refusal, Settings, Test};
+use plumb_tools_classic::bonnie::{BonnieSettings, Machine, Meeting, Refusal, Test};
 use plumb_tools_run::ToolCall;
 use plumb_tools_run::simulated;
 use std::path::Path;
@@ -16,7 +16,7 @@ pub(super) const SEMAPHORES: u16 = Test::ALL.len() as u16;
 
 /// What comes before a run, done.
 pub(super) enum Prepared {
-    Run(Box<Settings>, Machine, KeptStore),
+    Run(Box<BonnieSettings>, Machine, KeptStore),
     Done(String),
 }
 
@@ -24,12 +24,12 @@ pub(super) fn prepared(call: &ToolCall<'_>) -> Result<Prepared, Refusal> {
     let ToolCall { called, words, common, .. } = *call;
     let mut kept = KeptStore::default();
     let mut machine = machine();
-    let mut settings = Settings::read(called, words, &machine)?;
+    let mut settings = BonnieSettings::read(called, words, &machine)?;
     let is_simulated = settings.directory.as_deref().is_some_and(simulated::is_named);
     if is_simulated {
         // Of a machine that is the same each time.
         machine = Machine { ram_mib: simulated::MEMORY_MIB, pid: 1, time_s: 0, ..machine };
-        settings = Settings::read(called, words, &machine)?;
+        settings = BonnieSettings::read(called, words, &machine)?;
     }
     if let Some(directory) = &settings.directory
         && !is_simulated

@@ -13,7 +13,7 @@ use plumb_study::{Bench, Progress};
 use plumb_tools_classic::bonnie::lower::lower;
 use plumb_tools_classic::bonnie::print::{self, Results};
 use plumb_tools_classic::bonnie::random::NumberSource;
-use plumb_tools_classic::bonnie::{Meeting, Refusal, Seed, Settings, Test, Version};
+use plumb_tools_classic::bonnie::{BonnieSettings, Meeting, Refusal, Seed, Test, Version};
 use plumb_tools_run::ToolCall;
 use plumb_tools_run::runner::{Dialect, Load, RunEnded, Step, page, refuse};
 use plumb_tools_run::simulated;
@@ -29,7 +29,7 @@ const FILE_103_MIB: i64 = 1024;
 
 /// Bonnie++'s tests; what is wrong goes to standard error, and the code is then 1.
 pub struct Bonnie {
-    settings: Settings,
+    settings: BonnieSettings,
     pid: u32,
     semaphores: Option<Semaphores>,
     /// As every run begins with them.
@@ -47,7 +47,7 @@ impl Dialect for Bonnie {
     const NAME: &'static str = "bonnie++";
     const HEARS: &'static [StopSignal] = &[StopSignal::Interrupt];
     type Run = Workload;
-    type Listener<'a> = Watching<'a>;
+    type Listener<'a> = BonnieProgress<'a>;
 
     fn read(call: &ToolCall<'_>) -> Step<Bonnie> {
         let (settings, pid, kept) = match prepared(call) {
@@ -120,10 +120,10 @@ impl Dialect for Bonnie {
         Load { workload: run, base: Path::new(self.settings.directory.as_deref().unwrap_or(".")) }
     }
 
-    fn listen<'a>(&'a self, _run: &'a Workload, _bench: &mut Bench) -> Step<Watching<'a>> {
+    fn listen<'a>(&'a self, _run: &'a Workload, _bench: &mut Bench) -> Step<BonnieProgress<'a>> {
         let (settings, semaphores) = (&self.settings, self.semaphores);
         let remover = remover(settings.directory.as_deref());
-        Ok(Watching { settings, semaphores, results: Results::default(), refused: None, remover })
+        Ok(BonnieProgress { settings, semaphores, results: Results::default(), refused: None, remover })
     }
 
     /// Its CSV is the last line: `bonnie++ 2>&1 | tail -1 | bon_csv2html`.
@@ -131,8 +131,8 @@ impl Dialect for Bonnie {
         LinePlace::LastUnlessMerged
     }
 
-    fn print<'a>(&'a self, run: &'a Workload, watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
-        let Watching { results, refused, remover, .. } = watching;
+    fn print<'a>(&'a self, run: &'a Workload, watching: BonnieProgress<'a>, ended: &RunEnded) -> Step<()> {
+        let BonnieProgress { results, refused, remover, .. } = watching;
         over(ended, refused, &self.load(run), &remover)?;
         if self.settings.runs.is_none() {
             let table = print::table(&self.settings, &results);
@@ -197,8 +197,8 @@ fn removed(load: &Load<'_>, remover: &Remover) -> bool {
 }
 
 /// Tells how far it has come, and keeps what was measured.
-pub struct Watching<'a> {
-    settings: &'a Settings,
+pub struct BonnieProgress<'a> {
+    settings: &'a BonnieSettings,
     semaphores: Option<Semaphores>,
     results: Results,
     /// Why it goes no further: an op failed, or the others were not met.
@@ -206,7 +206,7 @@ pub struct Watching<'a> {
     remover: Remover,
 }
 
-impl Watching<'_> {
+impl BonnieProgress<'_> {
     /// Waits until all are at the same test.
     fn meet(&mut self, test: Test) {
         let number = test as u16;
@@ -223,7 +223,7 @@ impl Watching<'_> {
     }
 }
 
-impl Progress for Watching<'_> {
+impl Progress for BonnieProgress<'_> {
     fn clock_starts(&mut self, phase: &str) {
         let Some(test) = Test::of_phase(phase) else { return };
         self.meet(test);

@@ -38,7 +38,7 @@ pub struct Zcav {
 impl Dialect for Zcav {
     const NAME: &'static str = "zcav";
     type Run = Workload;
-    type Listener<'a> = Watching<'a>;
+    type Listener<'a> = ZcavProgress<'a>;
 
     fn read(call: &ToolCall<'_>) -> Step<Zcav> {
         let (settings, plans, kept) = match prepared(call) {
@@ -68,7 +68,7 @@ impl Dialect for Zcav {
         Load::here(run)
     }
 
-    fn listen<'a>(&'a self, _run: &'a Workload, _bench: &mut Bench) -> Step<Watching<'a>> {
+    fn listen<'a>(&'a self, _run: &'a Workload, _bench: &mut Bench) -> Step<ZcavProgress<'a>> {
         // What is simulated holds nothing that could be lost.
         let real = |device: &&ZcavDevice| !simulated::is_named(&device.path);
         if self.settings.writes && self.settings.devices.iter().any(|device| real(&device)) {
@@ -79,11 +79,11 @@ impl Dialect for Zcav {
         }
         let times = vec![ZcavTimes::default(); self.plans.len()];
         let (settings, plans) = (&self.settings, self.plans.as_slice());
-        Ok(Watching { settings, plans, times, began: Zoned::now(), refused: None })
+        Ok(ZcavProgress { settings, plans, times, began: Zoned::now(), refused: None })
     }
 
-    fn print<'a>(&'a self, _run: &'a Workload, watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
-        let Watching { times, refused, .. } = watching;
+    fn print<'a>(&'a self, _run: &'a Workload, watching: ZcavProgress<'a>, ended: &RunEnded) -> Step<()> {
+        let ZcavProgress { times, refused, .. } = watching;
         for ((device, plan), times) in self.settings.devices.iter().zip(&self.plans).zip(&times) {
             let text = print::device(&self.settings, plan, times.loops());
             match &device.log {
@@ -129,7 +129,7 @@ fn prepared(call: &ToolCall<'_>) -> Result<(ZcavSettings, Vec<ZcavBlocks>, KeptS
 }
 
 /// Gathers the times of blocks, and tells when loops ended.
-pub struct Watching<'a> {
+pub struct ZcavProgress<'a> {
     settings: &'a ZcavSettings,
     plans: &'a [ZcavBlocks],
     times: Vec<ZcavTimes>,
@@ -138,7 +138,7 @@ pub struct Watching<'a> {
     refused: Option<String>,
 }
 
-impl Progress for Watching<'_> {
+impl Progress for ZcavProgress<'_> {
     fn clock_starts(&mut self, _phase: &str) {
         self.began = Zoned::now();
     }

@@ -1,6 +1,6 @@
 //! JSON, laid out as iostat's.
 
-use super::{FrameEnvironment, Rates, Report, Settings};
+use super::{FrameEnvironment, IostatSettings, Rates, Report};
 use crate::iostat::{Columns, DataUnit, DeviceRow};
 
 /// What comes before the first report.
@@ -19,7 +19,7 @@ pub(super) fn opening(environment: &FrameEnvironment) -> String {
 }
 
 /// One report, without the end of its last line.
-pub(super) fn report(report: &Report, settings: &Settings) -> String {
+pub(super) fn report(report: &Report, settings: &IostatSettings) -> String {
     let mut text = "\t\t\t\t{\n".to_owned();
     if settings.timestamp {
         text.push_str(&format!("\t\t\t\t\t\"timestamp\": \"{}\",\n", report.time));
@@ -45,7 +45,7 @@ pub(super) fn report(report: &Report, settings: &Settings) -> String {
     text
 }
 
-fn line(row: &DeviceRow, interval_cs: u64, settings: &Settings) -> String {
+fn line(row: &DeviceRow, interval_cs: u64, settings: &IostatSettings) -> String {
     let rates = Rates::new(row, interval_cs);
     let mut pairs: Vec<(String, String)> = Vec::new();
     let mut put = |name: &str, value: f64| pairs.push((name.to_owned(), format!("{value:.2}")));

@@ -6,13 +6,13 @@ mod json;
 mod number;
 mod text;
 
-use super::{DataUnit, Report, Settings, TableLayout};
+use super::{DataUnit, IostatSettings, Report, TableLayout};
 pub use colour::{Palette, palette};
 use frame::Rates;
 pub use frame::{FrameEnvironment, TimeFormat};
 
 /// What comes before the first report.
-pub(super) fn opening(settings: &Settings, environment: &FrameEnvironment) -> String {
+pub(super) fn opening(settings: &IostatSettings, environment: &FrameEnvironment) -> String {
     match settings.layout {
         TableLayout::Json => json::opening(environment),
         _ => text::opening(environment),
@@ -20,7 +20,7 @@ pub(super) fn opening(settings: &Settings, environment: &FrameEnvironment) -> St
 }
 
 /// A report.
-pub(super) fn report(report: &Report, settings: &Settings, environment: &FrameEnvironment) -> String {
+pub(super) fn report(report: &Report, settings: &IostatSettings, environment: &FrameEnvironment) -> String {
     match settings.layout {
         TableLayout::Json => json::report(report, settings),
         _ => text::report(report, settings, &environment.palette),

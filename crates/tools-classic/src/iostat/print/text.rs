@@ -2,7 +2,7 @@
 
 use super::colour::Palette;
 use super::number::{Pen, Scale};
-use super::{FrameEnvironment, Rates, Report, Settings};
+use super::{FrameEnvironment, IostatSettings, Rates, Report};
 use crate::iostat::{Columns, CpuShares, DataUnit, DeviceRow, TableLayout};
 use plumb_result::blocks::BlockOps;
 
@@ -13,7 +13,7 @@ pub(super) fn opening(environment: &FrameEnvironment) -> String {
 }
 
 /// One report.
-pub(super) fn report(report: &Report, settings: &Settings, palette: &Palette) -> String {
+pub(super) fn report(report: &Report, settings: &IostatSettings, palette: &Palette) -> String {
     let mut pen = Pen { palette, decimals: settings.decimals, human: settings.human, text: String::new() };
     if settings.timestamp {
         pen.text.push_str(&format!("{}\n", report.time));
@@ -59,7 +59,7 @@ impl Parts {
     }
 }
 
-fn head(pen: &mut Pen, settings: &Settings, parts: Parts) {
+fn head(pen: &mut Pen, settings: &IostatSettings, parts: Parts) {
     let text = &mut pen.text;
     let is_pretty = settings.layout != TableLayout::Lines;
     if !is_pretty {
@@ -108,7 +108,7 @@ fn head(pen: &mut Pen, settings: &Settings, parts: Parts) {
     text.push('\n');
 }
 
-fn line(pen: &mut Pen, row: &DeviceRow, interval_cs: u64, settings: &Settings, parts: Parts) {
+fn line(pen: &mut Pen, row: &DeviceRow, interval_cs: u64, settings: &IostatSettings, parts: Parts) {
     let rates = Rates::new(row, interval_cs);
     let is_extended = matches!(settings.columns, Columns::Extended | Columns::ExtendedShort);
     if is_extended && row.devices == 0 {
@@ -143,11 +143,11 @@ fn line(pen: &mut Pen, row: &DeviceRow, interval_cs: u64, settings: &Settings, p
 }
 
 /// An amount a second, in the unit that was asked for; for human readers the pen finds one.
-fn amount(sectors_per_second: f64, settings: &Settings) -> f64 {
+fn amount(sectors_per_second: f64, settings: &IostatSettings) -> f64 {
     if settings.human { sectors_per_second } else { sectors_per_second / settings.unit.sectors() as f64 }
 }
 
-fn direction(pen: &mut Pen, rates: &Rates, ops: &BlockOps, settings: &Settings) {
+fn direction(pen: &mut Pen, rates: &Rates, ops: &BlockOps, settings: &IostatSettings) {
     pen.float(Scale::Plain, 7, rates.per_second(ops.ops));
     pen.float(Scale::Sectors, 9, amount(rates.per_second(ops.sectors), settings));
     pen.float(Scale::Plain, 8, rates.per_second(ops.merges));
@@ -156,7 +156,7 @@ fn direction(pen: &mut Pen, rates: &Rates, ops: &BlockOps, settings: &Settings) 
     pen.float(Scale::Kilobytes, 8, ops.mean_sectors() / 2.0);
 }
 
-fn extended_short(pen: &mut Pen, rates: &Rates, settings: &Settings) {
+fn extended_short(pen: &mut Pen, rates: &Rates, settings: &IostatSettings) {
     let work = &rates.row.work;
     let moved = work.moved();
     pen.float(Scale::Plain, 8, rates.per_second(moved.ops));
@@ -169,7 +169,7 @@ fn extended_short(pen: &mut Pen, rates: &Rates, settings: &Settings) {
     pen.percent(6, rates.busy_percent());
 }
 
-fn basic(pen: &mut Pen, rates: &Rates, settings: &Settings) {
+fn basic(pen: &mut Pen, rates: &Rates, settings: &IostatSettings) {
     let work = &rates.row.work;
     pen.float(Scale::Plain, 8, rates.per_second(work.moved().ops));
     let [reads, writes, discards] =

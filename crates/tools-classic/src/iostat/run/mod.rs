@@ -10,7 +10,7 @@ use plumb_engine::signals::{self, Slept, StopFlag, StopSignal};
 use plumb_probe::blocks::{BlockWatch, Elsewhere, processors};
 use plumb_tools_classic::iostat::print::{FrameEnvironment, TimeFormat, palette};
 use plumb_tools_classic::iostat::{
-    self, Action, Columns, Compat, OtherPlace, Session, Settings, TableLayout, USAGE, Wrong,
+    self, Action, Columns, Compat, IostatSettings, IostatUsageError, OtherPlace, Session, TableLayout, USAGE,
 };
 use plumb_tools_run::ToolCall;
 use plumb_tools_run::dashes;
@@ -29,12 +29,12 @@ pub fn as_iostat(call: &ToolCall<'_>) -> Result<End, Stopped> {
         }
         Err(wrong) => {
             match &wrong {
-                Wrong::Usage(reason) => {
+                IostatUsageError::Usage(reason) => {
                     error_text!("{USAGE}");
                     // The reason is Plumb's; iostat leaves one to find it.
                     error_line!("iostat: {reason}");
                 }
-                Wrong::PersistentType { given } => {
+                IostatUsageError::PersistentType { given } => {
                     error_line!("{wrong}");
                     error_line!("iostat: there is no /dev/disk/by-{}: -j {given}", given.to_lowercase());
                 }
@@ -45,7 +45,7 @@ pub fn as_iostat(call: &ToolCall<'_>) -> Result<End, Stopped> {
 }
 
 /// Says once where other numbers are printed than iostat would.
-fn warn(settings: &Settings) {
+fn warn(settings: &IostatSettings) {
     let has_parts = settings.layout == TableLayout::Parts && settings.columns == Columns::Extended;
     let shows_use = matches!(settings.columns, Columns::Extended | Columns::ExtendedShort);
     let differs = has_parts || (shows_use && settings.count != Some(1));
@@ -66,7 +66,7 @@ fn written(outcome: Result<(), Early>) -> Result<End, Stopped> {
     }
 }
 
-fn run(settings: Settings) -> Result<End, Stopped> {
+fn run(settings: IostatSettings) -> Result<End, Stopped> {
     let stop = signals::install().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
     // As iostat does, also behind `&` in a script, where SIGINT is ignored.
     signals::hear(StopSignal::Interrupt).map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
@@ -79,7 +79,7 @@ fn run(settings: Settings) -> Result<End, Stopped> {
     }
 }
 
-fn reports(settings: Settings, stop: StopFlag) -> Result<(), Early> {
+fn reports(settings: IostatSettings, stop: StopFlag) -> Result<(), Early> {
     let variable = |name: &str| std::env::var(name).ok();
     let format = TimeFormat::of(variable("S_TIME_FORMAT").as_deref());
     let mut watch = BlockWatch::of(match settings.other_place.clone() {

@@ -1,7 +1,7 @@
 //! Whole texts.
 
 use crate::iostat::print::{FrameEnvironment, TimeFormat, palette};
-use crate::iostat::{Action, Compat, DeviceNames, Session, Settings, read};
+use crate::iostat::{Action, Compat, DeviceNames, IostatSettings, Session, read};
 use plumb_probe::Sysroot;
 use plumb_probe::blocks::{BlockWatch, Elsewhere};
 use plumb_result::blocks::{DeviceNumber, MachineLook};
@@ -108,13 +108,13 @@ impl Golden {
         self.environment.iter().find(|pair| pair.0 == name).map(|pair| pair.1.as_str())
     }
 
-    fn settings(&self, compat: Compat) -> Settings {
+    fn settings(&self, compat: Compat) -> IostatSettings {
         let Ok(Action::Report(settings)) =
             read(&self.words, self.variable("POSIXLY_CORRECT").is_some(), &mut Described)
         else {
             panic!("{}", self.name);
         };
-        Settings { compat, ..*settings }
+        IostatSettings { compat, ..*settings }
     }
 
     /// What is printed, to the end or until Ctrl-C in the wait after so many reports.

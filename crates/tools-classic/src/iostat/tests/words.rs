@@ -1,15 +1,17 @@
 //! The command line.
 
 use super::goldens::Described;
-use crate::iostat::{Action, Columns, DataUnit, OPTIONS, OtherPlace, Settings, TableLayout, USAGE, Which, Wrong, read};
+use crate::iostat::{
+    Action, Columns, DataUnit, IostatSettings, IostatUsageError, OPTIONS, OtherPlace, TableLayout, USAGE, Which, read,
+};
 use proptest::prelude::*;
 
-fn said(line: &str) -> Result<Action, Wrong> {
+fn said(line: &str) -> Result<Action, IostatUsageError> {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     read(&words, false, &mut Described)
 }
 
-fn settings(line: &str) -> Settings {
+fn settings(line: &str) -> IostatSettings {
     match said(line) {
         Ok(Action::Report(settings)) => *settings,
         other => panic!("{line}: {other:?}"),
@@ -60,11 +62,11 @@ fn what_is_refused() {
         ("-j", "-j"),
     ] {
         match said(line) {
-            Err(Wrong::Usage(reason)) => assert!(reason.contains(word), "{line}: {reason}"),
+            Err(IostatUsageError::Usage(reason)) => assert!(reason.contains(word), "{line}: {reason}"),
             other => panic!("{line}: {other:?}"),
         }
     }
-    assert_eq!(said("-j none"), Err(Wrong::PersistentType { given: "none".to_owned() }));
+    assert_eq!(said("-j none"), Err(IostatUsageError::PersistentType { given: "none".to_owned() }));
     assert!(USAGE.starts_with("Usage: iostat [ options ]") && USAGE.lines().count() == 7);
 }
 

@@ -3,7 +3,7 @@
 use super::TARGET;
 use super::program::{self, PassStep};
 use crate::iozone::pass::{Pass, Test};
-use crate::iozone::settings::{MixReaders, Settings};
+use crate::iozone::settings::{IozoneSettings, MixReaders};
 use crate::iozone::sweep::SizePoint;
 use plumb_workload::phase::Start;
 use plumb_workload::program::Pick;
@@ -17,7 +17,7 @@ pub(super) struct Place {
 }
 
 /// The passes, in IOzone's order.
-pub(super) fn passes(settings: &Settings) -> Vec<Pass> {
+pub(super) fn passes(settings: &IozoneSettings) -> Vec<Pass> {
     let all = [
         (Test::Write, Pass::Write),
         (Test::Write, Pass::Rewrite),
@@ -43,7 +43,7 @@ pub(super) fn passes(settings: &Settings) -> Vec<Pass> {
 }
 
 /// What each child of the mix does.
-fn mixed(settings: &Settings, child: u32, count: u32) -> Pass {
+fn mixed(settings: &IozoneSettings, child: u32, count: u32) -> Pass {
     let reads = match settings.mix_readers {
         // Whole children, cut off: 70 % of two is one.
         Some(MixReaders::Percent(percent)) => u64::from(child) < u64::from(percent) * u64::from(count) / 100,
@@ -60,7 +60,7 @@ fn mixed(settings: &Settings, child: u32, count: u32) -> Pass {
 
 /// The worker groups of a pass, and the uncounted pause of each worker, ns.
 pub(super) fn groups(
-    settings: &Settings,
+    settings: &IozoneSettings,
     pass: Pass,
     point: SizePoint,
     count: u32,

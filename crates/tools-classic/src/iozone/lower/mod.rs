@@ -4,7 +4,7 @@ mod children;
 mod program;
 
 use super::pass::{Pass, Test};
-use super::settings::{Settings, TestMode};
+use super::settings::{IozoneSettings, TestMode};
 use super::sweep::SizePoint;
 use plumb_workload::files::Names;
 use plumb_workload::{End, Flush, Phase, RunAs, ScratchTarget, Stop, Target, When, Work, WorkerGroup, Workload};
@@ -42,7 +42,7 @@ pub struct Lowered {
 }
 
 /// Makes a workload of settings.
-pub fn lower(settings: &Settings) -> Lowered {
+pub fn lower(settings: &IozoneSettings) -> Lowered {
     let mut lowered = Lowered {
         workload: Workload {
             name: "iozone".to_owned(),
@@ -71,7 +71,7 @@ pub fn lower(settings: &Settings) -> Lowered {
     lowered
 }
 
-fn target(settings: &Settings) -> Target {
+fn target(settings: &IozoneSettings) -> Target {
     let names = match &settings.mode {
         TestMode::Throughput { .. } if !settings.files.is_empty() => {
             Names::Said(settings.files.iter().map(Into::into).collect())
@@ -91,7 +91,7 @@ fn target(settings: &Settings) -> Target {
 }
 
 /// The passes on each size that are printed, in order.
-pub fn measured(settings: &Settings) -> Vec<Pass> {
+pub fn measured(settings: &IozoneSettings) -> Vec<Pass> {
     match settings.mode {
         TestMode::Throughput { .. } => children::passes(settings),
         TestMode::Single(_) | TestMode::Auto(_) => {
@@ -101,13 +101,13 @@ pub fn measured(settings: &Settings) -> Vec<Pass> {
 }
 
 /// The passes with a single process, including those that are not printed.
-fn stream(settings: &Settings) -> Vec<(Pass, bool)> {
+fn stream(settings: &IozoneSettings) -> Vec<(Pass, bool)> {
     let tests = settings.table().iter().filter(|test| settings.includes(**test));
     tests.flat_map(|test| passes(settings, *test)).collect()
 }
 
 /// The passes of one test with a single process, including those that are not printed.
-fn passes(settings: &Settings, test: Test) -> Vec<(Pass, bool)> {
+fn passes(settings: &IozoneSettings, test: Test) -> Vec<(Pass, bool)> {
     let wanted = |pass: &Pass| {
         let second = pass.repeats() && settings.no_retest;
         let writes = settings.existing && pass.writes();
@@ -197,7 +197,7 @@ impl Lowered {
         self.phases.push(phase);
     }
 
-    fn add_point(&mut self, settings: &Settings, point: SizePoint, round: u32) {
+    fn add_point(&mut self, settings: &IozoneSettings, point: SizePoint, round: u32) {
         let passes = stream(settings);
         let last = passes.len().saturating_sub(1);
         for (number, (pass, is_silent)) in passes.into_iter().enumerate() {
@@ -220,7 +220,7 @@ impl Lowered {
         }
     }
 
-    fn add_children(&mut self, settings: &Settings, point: SizePoint, count: u32, run_as: RunAs, round: u32) {
+    fn add_children(&mut self, settings: &IozoneSettings, point: SizePoint, count: u32, run_as: RunAs, round: u32) {
         let passes = children::passes(settings);
         let last = passes.len().saturating_sub(1);
         for (number, pass) in passes.into_iter().enumerate() {

@@ -1,7 +1,7 @@
 //! The calls of one pass, as strace shows IOzone's.
 
 use crate::iozone::pass::Pass;
-use crate::iozone::settings::{Settings, Telemetry, WrittenContent};
+use crate::iozone::settings::{IozoneSettings, Telemetry, WrittenContent};
 use crate::iozone::sweep::SizePoint;
 use plumb_workload::program::{
     Detours, LockKind, MapStep, MissingFile, Moves, OpenPromise, OpenStep, Pauses, Pick, ProgramContent, ProgramMemory,
@@ -49,7 +49,7 @@ impl PassStep {
 }
 
 /// The program of a pass, and its uncounted pause, ns.
-pub(super) fn of(settings: &Settings, step: &PassStep) -> (Program, u64) {
+pub(super) fn of(settings: &IozoneSettings, step: &PassStep) -> (Program, u64) {
     let transfer = transfer(settings, step);
     let paused_ns = transfer.paused().0;
     let uncounted_ns = if settings.compute_counts { 0 } else { paused_ns };
@@ -111,11 +111,11 @@ pub(super) fn of(settings: &Settings, step: &PassStep) -> (Program, u64) {
 }
 
 /// IOzone locks files in its first two tests only.
-fn locks(settings: &Settings, step: &PassStep) -> bool {
+fn locks(settings: &IozoneSettings, step: &PassStep) -> bool {
     settings.locks && matches!(step.pass, Pass::Write | Pass::Rewrite | Pass::Read | Pass::Reread)
 }
 
-fn content(settings: &Settings) -> ProgramContent {
+fn content(settings: &IozoneSettings) -> ProgramContent {
     match settings.content {
         WrittenContent::Pages(byte) => ProgramContent::Words { byte, every: Bytes(PAGE_BYTES) },
         WrittenContent::Whole(byte) => ProgramContent::Words { byte, every: Bytes(8) },
@@ -127,7 +127,7 @@ fn content(settings: &Settings) -> ProgramContent {
     }
 }
 
-fn memory(settings: &Settings) -> ProgramMemory {
+fn memory(settings: &IozoneSettings) -> ProgramMemory {
     ProgramMemory {
         align: Bytes(settings.cache_bytes.next_power_of_two().clamp(PAGE_BYTES, 1 << 30)),
         spread: settings.many_buffers.then_some(Bytes(MANY_BUFFERS_BYTES)),
@@ -136,7 +136,7 @@ fn memory(settings: &Settings) -> ProgramMemory {
 }
 
 /// What goes before the clock starts.
-fn before(settings: &Settings, step: &PassStep) -> Vec<Step> {
+fn before(settings: &IozoneSettings, step: &PassStep) -> Vec<Step> {
     let mut before = Vec::new();
     if !settings.rest.is_zero() && !step.first {
         before.push(Step::Delay { time: settings.rest });
@@ -148,7 +148,7 @@ fn before(settings: &Settings, step: &PassStep) -> Vec<Step> {
     before
 }
 
-fn open(settings: &Settings, step: &PassStep) -> OpenStep {
+fn open(settings: &IozoneSettings, step: &PassStep) -> OpenStep {
     let reads_only = matches!(
         step.pass,
         Pass::Read
@@ -181,7 +181,7 @@ fn open(settings: &Settings, step: &PassStep) -> OpenStep {
     }
 }
 
-fn opening(settings: &Settings, step: &PassStep) -> Vec<Step> {
+fn opening(settings: &IozoneSettings, step: &PassStep) -> Vec<Step> {
     let file = step.file();
     let fsync = || Step::Fsync { handle: 0 };
     let close = || Step::Close { handle: 0 };
@@ -245,7 +245,7 @@ fn opening(settings: &Settings, step: &PassStep) -> Vec<Step> {
 }
 
 /// A file written through a mapping is extended first, by writing its last record.
-fn mapping(settings: &Settings, step: &PassStep) -> Vec<Step> {
+fn mapping(settings: &IozoneSettings, step: &PassStep) -> Vec<Step> {
     let length = Bytes(step.bytes());
     let writes = open(settings, step).write;
     let mut steps = Vec::new();
@@ -263,7 +263,7 @@ fn mapping(settings: &Settings, step: &PassStep) -> Vec<Step> {
     steps
 }
 
-fn transfer(settings: &Settings, step: &PassStep) -> Transfer {
+fn transfer(settings: &IozoneSettings, step: &PassStep) -> Transfer {
     let does = if step.pass.writes() { Moves::Write } else { Moves::Read };
     let listed = |telemetry: &Option<Telemetry>| {
         telemetry.as_ref().map(|telemetry| RecordOrder::Listed(telemetry.records.clone()))

@@ -1,6 +1,6 @@
 //! The banner and the lines below it.
 
-use crate::iozone::settings::{Rate, Settings, TestMode};
+use crate::iozone::settings::{IozoneSettings, Rate, TestMode};
 
 /// IOzone's first lines, with Plumb's own word in place of what would be untrue. `began` is as ctime(3) has it.
 pub fn banner(began: &str) -> String {
@@ -38,7 +38,7 @@ fn lines_of(lines: &[String]) -> String {
 }
 
 /// The settings, up to where IOzone looks whether they go together.
-pub fn settings(settings: &Settings, command: &[String]) -> String {
+pub fn settings(settings: &IozoneSettings, command: &[String]) -> String {
     let mut text = lines_of(&settings.echo);
     text.push_str("\tCommand line used:");
     for word in command {
@@ -53,7 +53,7 @@ pub fn settings(settings: &Settings, command: &[String]) -> String {
 }
 
 /// The lines after it.
-pub fn rest(settings: &Settings) -> String {
+pub fn rest(settings: &IozoneSettings) -> String {
     let mut text = compute(settings);
     // Time is read in nanoseconds, and nothing is subtracted.
     text.push_str(match settings.strict {
@@ -91,7 +91,7 @@ pub fn rest(settings: &Settings) -> String {
 }
 
 /// Which computing there is between ops.
-fn compute(settings: &Settings) -> String {
+fn compute(settings: &IozoneSettings) -> String {
     let seconds = settings.compute.0 as f64 / 1e9;
     let says = settings.says_compute;
     match (&settings.reads, &settings.writes) {

@@ -2,7 +2,7 @@
 
 use super::MeasuredPass;
 use crate::iozone::pass::Pass;
-use crate::iozone::settings::{Settings, TestMode};
+use crate::iozone::settings::{IozoneSettings, TestMode};
 use crate::iozone::sweep::{ReportEntry, SizePoint, SizeSweep};
 
 /// One table.
@@ -19,7 +19,7 @@ pub struct Surface {
 }
 
 /// The sweep of settings; one point is a sweep, too.
-pub fn sweep(settings: &Settings) -> SizeSweep {
+pub fn sweep(settings: &IozoneSettings) -> SizeSweep {
     match &settings.mode {
         TestMode::Auto(sweep) => sweep.clone(),
         TestMode::Single(point) | TestMode::Throughput { point, .. } => {
@@ -28,7 +28,7 @@ pub fn sweep(settings: &Settings) -> SizeSweep {
     }
 }
 
-fn surface(settings: &Settings, pass: Pass, value: &dyn Fn(&ReportEntry) -> f64, is_cpu: bool) -> Surface {
+fn surface(settings: &IozoneSettings, pass: Pass, value: &dyn Fn(&ReportEntry) -> f64, is_cpu: bool) -> Surface {
     let sweep = sweep(settings);
     let mut rows: Vec<(u64, Vec<f64>)> = Vec::new();
     for entry in &sweep.entries {
@@ -43,7 +43,7 @@ fn surface(settings: &Settings, pass: Pass, value: &dyn Fn(&ReportEntry) -> f64,
 }
 
 /// All tables, those of processors last. Sizes of which nothing was measured have no row.
-pub fn surfaces(settings: &Settings, measured: &[MeasuredPass]) -> Vec<Surface> {
+pub fn surfaces(settings: &IozoneSettings, measured: &[MeasuredPass]) -> Vec<Surface> {
     let mut surfaces = surfaces_of_all_sizes(settings, measured);
     surfaces.iter_mut().for_each(|surface| surface.rows.retain(|(file_kb, _)| is_measured(measured, *file_kb)));
     surfaces
@@ -53,7 +53,7 @@ fn is_measured(measured: &[MeasuredPass], file_kb: u64) -> bool {
     measured.iter().any(|one| one.point.file_kb == file_kb)
 }
 
-fn surfaces_of_all_sizes(settings: &Settings, measured: &[MeasuredPass]) -> Vec<Surface> {
+fn surfaces_of_all_sizes(settings: &IozoneSettings, measured: &[MeasuredPass]) -> Vec<Surface> {
     let tests = settings.reported().iter().filter(|test| settings.includes(**test));
     let passes: Vec<Pass> = tests.flat_map(|test| test.passes()).copied().collect();
     let find = |pass: Pass, entry: &ReportEntry| {
@@ -71,7 +71,7 @@ fn surfaces_of_all_sizes(settings: &Settings, measured: &[MeasuredPass]) -> Vec<
 }
 
 /// All tables of a sweep that ended early: sizes up to the one that was being tested, which has 0 for what was not.
-pub fn surfaces_until(settings: &Settings, measured: &[MeasuredPass], point: Option<SizePoint>) -> Vec<Surface> {
+pub fn surfaces_until(settings: &IozoneSettings, measured: &[MeasuredPass], point: Option<SizePoint>) -> Vec<Surface> {
     let mut begun = sweep(settings).entries;
     let begun_count = begun.iter().position(|entry| Some(entry.point) == point).map_or(0, |at| at + 1);
     begun.truncate(begun_count);

@@ -2,11 +2,11 @@
 
 use super::MeasuredPass;
 use crate::iozone::pass::{Pass, Test};
-use crate::iozone::settings::{Rate, Settings};
+use crate::iozone::settings::{IozoneSettings, Rate};
 use crate::iozone::sweep::SizePoint;
 
 /// The two lines of its head.
-pub fn head(settings: &Settings) -> String {
+pub fn head(settings: &IozoneSettings) -> String {
     if settings.only_writes_and_reads {
         let columns = format!("{:>16}{:>8}{:>9}{:>9}{:>8}{:>10}", "kB", "reclen", "write", "rewrite", "read", "reread");
         return format!("{}\n{columns}\n", " ".repeat(60));
@@ -30,14 +30,14 @@ pub fn head(settings: &Settings) -> String {
 }
 
 /// The beginning of a row.
-pub fn begin(settings: &Settings, point: SizePoint) -> String {
+pub fn begin(settings: &IozoneSettings, point: SizePoint) -> String {
     let by_telemetry = settings.writes.is_some() || settings.reads.is_some();
     let record_kb = if by_telemetry { 0 } else { point.record_bytes / 1024 };
     format!("{:>16}{record_kb:>8}", point.file_kb)
 }
 
 /// The row's columns of a test; blanks where it was not asked for.
-pub fn columns(settings: &Settings, test: Test, measured: &dyn Fn(Pass) -> Option<u64>) -> String {
+pub fn columns(settings: &IozoneSettings, test: Test, measured: &dyn Fn(Pass) -> Option<u64>) -> String {
     if !settings.includes(test) {
         return " ".repeat(test.blank());
     }
@@ -51,7 +51,7 @@ pub fn columns(settings: &Settings, test: Test, measured: &dyn Fn(Pass) -> Optio
 }
 
 /// A whole row of what was measured on a point.
-pub fn row(settings: &Settings, point: SizePoint, measured: &[MeasuredPass], unit: Rate) -> String {
+pub fn row(settings: &IozoneSettings, point: SizePoint, measured: &[MeasuredPass], unit: Rate) -> String {
     let find = |pass: Pass| {
         let found = measured.iter().find(|one| one.pass == pass && one.point == point && one.children == 0);
         found.map(|one| one.told(unit))

@@ -2,11 +2,11 @@
 
 use super::{Child, MeasuredPass, mean};
 use crate::iozone::pass::Pass;
-use crate::iozone::settings::{Rate, Settings, TestMode};
+use crate::iozone::settings::{IozoneSettings, Rate, TestMode};
 use crate::iozone::sweep::SizePoint;
 
 /// The line before the blocks of this many processes.
-pub fn head(settings: &Settings, point: SizePoint) -> String {
+pub fn head(settings: &IozoneSettings, point: SizePoint) -> String {
     let port = port(settings);
     match settings.writes.is_some() {
         true => format!("\tEach {port} writes a {} kByte file in telemetry controlled records\n", point.file_kb),
@@ -18,7 +18,7 @@ pub fn head(settings: &Settings, point: SizePoint) -> String {
     }
 }
 
-fn port(settings: &Settings) -> &'static str {
+fn port(settings: &IozoneSettings) -> &'static str {
     match settings.mode {
         TestMode::Throughput { threads: true, .. } => "thread",
         _ => "process",
@@ -62,7 +62,7 @@ fn least(values: &[f64], strict: bool) -> f64 {
 }
 
 /// One block.
-pub fn block(settings: &Settings, measured: &MeasuredPass) -> String {
+pub fn block(settings: &IozoneSettings, measured: &MeasuredPass) -> String {
     let unit = settings.rate;
     let word = if unit == Rate::Ops { "ops" } else { "kB" };
     let count = measured.children;
@@ -174,7 +174,7 @@ pub struct ThroughputReport {
 
 impl ThroughputReport {
     /// Of all that was measured.
-    pub fn of(settings: &Settings, measured: &[MeasuredPass]) -> ThroughputReport {
+    pub fn of(settings: &IozoneSettings, measured: &[MeasuredPass]) -> ThroughputReport {
         let TestMode::Throughput { point, threads, .. } = &settings.mode else {
             return ThroughputReport { heads: Vec::new(), rates: Vec::new(), cpu: None };
         };

@@ -12,14 +12,14 @@ use plumb_engine::guard::Guard;
 use plumb_engine::signals::{StopFlag, StopSignal};
 use plumb_study::Bench;
 use plumb_tools_classic::iozone::lower::Lowered;
-use plumb_tools_classic::iozone::{self, Action, Settings, Wrong};
+use plumb_tools_classic::iozone::{self, Action, IozoneSettings, IozoneUsageError};
 use plumb_tools_run::ToolCall;
 use plumb_tools_run::runner::{Dialect, Load, RunEnded, Step, page};
-use watching::Watching;
+use watching::IozoneProgress;
 
 /// IOzone's tests; what is wrong goes to standard output, with IOzone's codes.
 pub struct Iozone {
-    settings: Settings,
+    settings: IozoneSettings,
     /// With the program's own name.
     command: Vec<String>,
 }
@@ -28,7 +28,7 @@ impl Dialect for Iozone {
     const NAME: &'static str = "iozone";
     const HEARS: &'static [StopSignal] = &[StopSignal::Interrupt, StopSignal::Terminate];
     type Run = Lowered;
-    type Listener<'a> = Watching<'a>;
+    type Listener<'a> = IozoneProgress<'a>;
 
     fn read(call: &ToolCall<'_>) -> Step<Iozone> {
         let words = behind(call.words);
@@ -38,7 +38,7 @@ impl Dialect for Iozone {
                 let command = std::iter::once(call.called.to_owned()).chain(words).collect();
                 Ok(Iozone { settings: *settings, command })
             }
-            Err(Wrong { out, err, code }) => {
+            Err(IozoneUsageError { out, err, code }) => {
                 output::print(&out);
                 error_text!("{err}");
                 Err(code_of(code).into())
@@ -58,11 +58,11 @@ impl Dialect for Iozone {
         Load::here(&run.workload)
     }
 
-    fn listen<'a>(&'a self, run: &'a Lowered, bench: &mut Bench) -> Step<Watching<'a>> {
-        Ok(Watching::new(&self.settings, run, bench.stop))
+    fn listen<'a>(&'a self, run: &'a Lowered, bench: &mut Bench) -> Step<IozoneProgress<'a>> {
+        Ok(IozoneProgress::new(&self.settings, run, bench.stop))
     }
 
-    fn print<'a>(&'a self, _run: &'a Lowered, listener: Watching<'a>, ended: &RunEnded) -> Step<()> {
+    fn print<'a>(&'a self, _run: &'a Lowered, listener: IozoneProgress<'a>, ended: &RunEnded) -> Step<()> {
         Err(run::end(&self.settings, &self.command, listener, ended)?.into())
     }
 }

@@ -2,7 +2,7 @@
 
 use super::code_of;
 use super::machine::edges;
-use super::watching::{TestFailure, Watching};
+use super::watching::{IozoneProgress, TestFailure};
 use super::workbook::{self, Sheets};
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::output::{self, error_line, error_text};
@@ -16,7 +16,7 @@ use plumb_tools_classic::iozone::print::heat::Colours;
 use plumb_tools_classic::iozone::print::report::{Surface, surfaces, surfaces_until};
 use plumb_tools_classic::iozone::print::throughput::ThroughputReport;
 use plumb_tools_classic::iozone::print::{MeasuredPass, biff, head, heat, report, table};
-use plumb_tools_classic::iozone::{Rate, Settings, TestMode};
+use plumb_tools_classic::iozone::{IozoneSettings, Rate, TestMode};
 use plumb_tools_run::report_files;
 use plumb_tools_run::runner::{RunEnded, Step};
 use plumb_tools_run::simulated;
@@ -39,7 +39,7 @@ mod code {
 }
 
 /// Prints the head, and lowers what there is to run.
-pub fn begin(settings: &Settings, command: &[String]) -> Step<Lowered> {
+pub fn begin(settings: &IozoneSettings, command: &[String]) -> Step<Lowered> {
     for note in &settings.notes {
         error_line!("iozone: {note}");
     }
@@ -69,7 +69,7 @@ pub fn begin(settings: &Settings, command: &[String]) -> Step<Lowered> {
 }
 
 /// Leaves out the rows whose files there is no room for, and says so. Where none is left, the end is that of a full disk.
-pub fn fit(settings: &Settings, lowered: &mut Lowered, guard: &Guard) -> Step<()> {
+pub fn fit(settings: &IozoneSettings, lowered: &mut Lowered, guard: &Guard) -> Step<()> {
     let paths = lowered.paths();
     if paths.iter().any(|path| path.to_str().is_some_and(simulated::is_named)) {
         return Ok(());
@@ -91,7 +91,12 @@ pub fn fit(settings: &Settings, lowered: &mut Lowered, guard: &Guard) -> Step<()
 }
 
 /// Prints what is behind the last test.
-pub fn end(settings: &Settings, command: &[String], watching: Watching<'_>, ended: &RunEnded) -> Result<End, Stopped> {
+pub fn end(
+    settings: &IozoneSettings,
+    command: &[String],
+    watching: IozoneProgress<'_>,
+    ended: &RunEnded,
+) -> Result<End, Stopped> {
     match &ended.result {
         Ok(_) => {}
         Err(RunError::EndedEarly { error, .. }) => {
@@ -121,9 +126,9 @@ pub fn end(settings: &Settings, command: &[String], watching: Watching<'_>, ende
 }
 
 /// As IOzone's handler: the report and the spreadsheets of what there is, and its files are removed unless `-w` keeps them.
-fn interrupted(settings: &Settings, command: &[String], watching: Watching<'_>) -> Result<(), Stopped> {
+fn interrupted(settings: &IozoneSettings, command: &[String], watching: IozoneProgress<'_>) -> Result<(), Stopped> {
     output::print("\niozone: interrupted\n\n");
-    let Watching { mut measured, begun, lowered, remover, .. } = watching;
+    let IozoneProgress { mut measured, begun, lowered, remover, .. } = watching;
     let sheets = match settings.mode {
         TestMode::Throughput { .. } => {
             // The test at hand has no rate yet.
@@ -163,7 +168,7 @@ fn interrupted(settings: &Settings, command: &[String], watching: Watching<'_>) 
 }
 
 /// A file that is read before anything writes it has to be there.
-fn missing(settings: &Settings, lowered: &Lowered) -> Result<Option<End>, Stopped> {
+fn missing(settings: &IozoneSettings, lowered: &Lowered) -> Result<Option<End>, Stopped> {
     let reads_first = lowered.phases.first().is_some_and(|phase| !phase.pass.writes() && phase.children == 0);
     if !reads_first || Path::new(&settings.file).exists() {
         return Ok(None);
@@ -179,7 +184,7 @@ fn missing(settings: &Settings, lowered: &Lowered) -> Result<Option<End>, Stoppe
 }
 
 /// No test that was asked for is there.
-fn nothing(settings: &Settings) -> Result<End, Stopped> {
+fn nothing(settings: &IozoneSettings) -> Result<End, Stopped> {
     let points: Vec<_> = report::sweep(settings).points().collect();
     if !matches!(settings.mode, TestMode::Throughput { .. }) {
         for point in points {
@@ -209,7 +214,7 @@ fn failed(failure: &TestFailure) -> Result<End, Stopped> {
 }
 
 /// What comes behind the last test: the report, spreadsheets, the map.
-fn finish(settings: &Settings, command: &[String], measured: &[MeasuredPass]) -> Result<(), Stopped> {
+fn finish(settings: &IozoneSettings, command: &[String], measured: &[MeasuredPass]) -> Result<(), Stopped> {
     const COMPLETE: &str = "\niozone test complete.\n";
     let sheets = match settings.mode {
         TestMode::Throughput { .. } => {
@@ -237,7 +242,12 @@ fn finish(settings: &Settings, command: &[String], measured: &[MeasuredPass]) ->
 }
 
 /// Writes the spreadsheets that were asked for.
-fn save(settings: &Settings, command: &[String], sheets: &Sheets, measured: &[MeasuredPass]) -> Result<(), Stopped> {
+fn save(
+    settings: &IozoneSettings,
+    command: &[String],
+    sheets: &Sheets,
+    measured: &[MeasuredPass],
+) -> Result<(), Stopped> {
     let command = format!("{} ", command.join(" "));
     let is_workbook = |path: &str| path.to_ascii_lowercase().ends_with(".xlsx");
     let write = |path: &str, bytes: Vec<u8>| OutputFile::named("-b", path).replace(&bytes).map_err(Stopped::from);
@@ -258,7 +268,7 @@ fn save(settings: &Settings, command: &[String], sheets: &Sheets, measured: &[Me
 }
 
 /// Maps of surfaces that are more than a line.
-fn show_maps(settings: &Settings, surfaces: &[Surface]) {
+fn show_maps(settings: &IozoneSettings, surfaces: &[Surface]) {
     let unit = match settings.rate {
         Rate::Kb => "kB/s",
         Rate::Ops => "ops/s",

@@ -9,7 +9,7 @@ use plumb_result::{PhaseMeasurement, WorkerMeasurement};
 use plumb_study::Progress;
 use plumb_tools_classic::iozone::lower::{Lowered, LoweredPhase};
 use plumb_tools_classic::iozone::print::{Child, MeasuredPass, Round, latency, table, throughput};
-use plumb_tools_classic::iozone::{Pass, Settings, Test, TestMode};
+use plumb_tools_classic::iozone::{IozoneSettings, Pass, Test, TestMode};
 use plumb_tools_run::error::DialectError;
 use plumb_workload::{OpKind, Target};
 use std::io::Write;
@@ -30,8 +30,8 @@ pub enum TestFailure {
 }
 
 /// Looks on while the tests run.
-pub struct Watching<'a> {
-    settings: &'a Settings,
+pub struct IozoneProgress<'a> {
+    settings: &'a IozoneSettings,
     pub lowered: &'a Lowered,
     stop: StopFlag,
     /// The phase at hand.
@@ -48,16 +48,16 @@ pub struct Watching<'a> {
     pub remover: Remover,
 }
 
-impl<'a> Watching<'a> {
+impl<'a> IozoneProgress<'a> {
     /// Looks on from now.
-    pub fn new(settings: &'a Settings, lowered: &'a Lowered, stop: StopFlag) -> Watching<'a> {
+    pub fn new(settings: &'a IozoneSettings, lowered: &'a Lowered, stop: StopFlag) -> IozoneProgress<'a> {
         let scratch = lowered.workload.target.values().filter_map(|target| match target {
             Target::Scratch(scratch) => Some(&scratch.names),
             _ => None,
         });
         let paths = scratch.flat_map(|names| (0..names.count()).filter_map(|number| names.path(number)));
         let remover = Remover::new(&[], paths);
-        Watching {
+        IozoneProgress {
             settings,
             lowered,
             stop,
@@ -270,7 +270,7 @@ fn round(measured: &PhaseMeasurement, phase: &LoweredPhase) -> Round {
     }
 }
 
-impl Progress for Watching<'_> {
+impl Progress for IozoneProgress<'_> {
     fn phase_begins(&mut self, _phase: &str) {
         self.begun = self.phase();
         if let Some(mount) = &self.settings.remount {

@@ -9,7 +9,7 @@ use plumb_tools_classic::iozone::print::MeasuredPass;
 use plumb_tools_classic::iozone::print::heat::Edges;
 use plumb_tools_classic::iozone::print::report::Surface;
 use plumb_tools_classic::iozone::print::throughput::ThroughputReport;
-use plumb_tools_classic::iozone::{Rate, Settings};
+use plumb_tools_classic::iozone::{IozoneSettings, Rate};
 use rust_xlsxwriter::{ChartType, ConditionalFormat3ColorScale, Format, FormatBorder};
 
 /// How sure the intervals of repeated rounds are.
@@ -28,7 +28,7 @@ pub struct Sheets {
 /// # Errors
 /// More cells than a sheet holds.
 pub fn write(
-    settings: &Settings,
+    settings: &IozoneSettings,
     command: &str,
     sheets: &Sheets,
     measured: &[MeasuredPass],
@@ -273,7 +273,7 @@ fn children_text(count: u32) -> String {
 /// Every round of every test, with the mean and its interval.
 fn rounds(
     sheet: &mut Sheet<'_>,
-    settings: &Settings,
+    settings: &IozoneSettings,
     measured: &[MeasuredPass],
     unit: &str,
 ) -> Result<(), WorkbookError> {

@@ -1,7 +1,7 @@
 //! Checks and conclusions over all options: conflicts, and the sizes to run.
 
-use super::{RECORD_MAX_BYTES, Rate, Seen, Settings, TestMode, Trouble, WrittenContent};
-use crate::iozone::Wrong;
+use super::{IozoneSettings, RECORD_MAX_BYTES, Rate, Seen, TestMode, Trouble, WrittenContent};
+use crate::iozone::IozoneUsageError;
 use crate::iozone::pass::Test;
 use crate::iozone::sweep::{CROSSOVER_KB, SizePoint, SizeSweep, SweepRange, steps};
 
@@ -10,7 +10,7 @@ fn trouble(code: u8, message: &str) -> Option<Trouble> {
 }
 
 /// What does not go together, in IOzone's order.
-fn contradiction(settings: &Settings, seen: &Seen, auto: bool) -> Option<Trouble> {
+fn contradiction(settings: &IozoneSettings, seen: &Seen, auto: bool) -> Option<Trouble> {
     let telemetry = settings.writes.is_some() || settings.reads.is_some();
     if let (Some(least), Some(most)) = (seen.min_record, seen.max_record)
         && least > most
@@ -79,7 +79,7 @@ fn ascending(mut sizes: Vec<u64>) -> Vec<u64> {
     sizes
 }
 
-pub(super) fn conclude(settings: &mut Settings, mut seen: Seen) -> Result<(), Wrong> {
+pub(super) fn conclude(settings: &mut IozoneSettings, mut seen: Seen) -> Result<(), IozoneUsageError> {
     let several_files = seen.files_kb.len() > 1;
     let several_records = seen.records.len() > 1;
     let auto = seen.auto || several_files || several_records;
@@ -98,7 +98,10 @@ pub(super) fn conclude(settings: &mut Settings, mut seen: Seen) -> Result<(), Wr
             WrittenContent::Reducible { compress: seen.compress.unwrap_or(50), duplicate: seen.duplicate.unwrap_or(0) };
     }
     if settings.purge && !settings.line_bytes.is_power_of_two() {
-        return Err(Wrong::refuse(2, format!("-L {}: a cache line size must be a power of two", settings.line_bytes)));
+        return Err(IozoneUsageError::refuse(
+            2,
+            format!("-L {}: a cache line size must be a power of two", settings.line_bytes),
+        ));
     }
     settings.trouble = contradiction(settings, &seen, auto);
     silent(settings, &seen);
@@ -131,7 +134,7 @@ pub(super) fn conclude(settings: &mut Settings, mut seen: Seen) -> Result<(), Wr
 }
 
 /// The sizes of `-a`.
-fn sweep(settings: &mut Settings, seen: &Seen) -> SizeSweep {
+fn sweep(settings: &mut IozoneSettings, seen: &Seen) -> SizeSweep {
     let (first_kb, last_kb) = match (seen.files_kb.first(), seen.files_kb.last()) {
         (Some(first), Some(last)) => (*first, *last),
         _ => (64, 512 << 10),
@@ -162,7 +165,7 @@ fn sweep(settings: &mut Settings, seen: &Seen) -> SizeSweep {
 }
 
 /// Tests that IOzone skips silently.
-fn silent(settings: &mut Settings, seen: &Seen) {
+fn silent(settings: &mut IozoneSettings, seen: &Seen) {
     let mut said: Vec<String> =
         seen.missing.iter().map(|what| format!("{what} is not in Debian's IOzone 3.489")).collect();
     let included = |test| settings.include.contains(&test);
@@ -183,7 +186,7 @@ fn silent(settings: &mut Settings, seen: &Seen) {
 }
 
 /// Telemetry is of the first two tests.
-fn telemetry_tests(settings: &mut Settings) {
+fn telemetry_tests(settings: &mut IozoneSettings) {
     if settings.writes.is_none() && settings.reads.is_none() {
         return;
     }

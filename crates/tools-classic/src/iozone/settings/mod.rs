@@ -84,7 +84,7 @@ impl Telemetry {
 
 /// What a command line means.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
+pub struct IozoneSettings {
     /// Lines that are printed below the banner.
     pub echo: Vec<String>,
     /// Notes about deviations from what IOzone silently does; for standard error.
@@ -231,9 +231,9 @@ pub struct Trouble {
     pub behind_table: bool,
 }
 
-impl Settings {
-    fn new() -> Settings {
-        Settings {
+impl IozoneSettings {
+    fn new() -> IozoneSettings {
+        IozoneSettings {
             echo: Vec::new(),
             notes: Vec::new(),
             trouble: None,

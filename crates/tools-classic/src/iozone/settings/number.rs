@@ -1,10 +1,10 @@
 //! Numbers of the command line.
 
-use super::{RECORD_MAX_BYTES, Settings};
-use crate::iozone::Wrong;
+use super::{IozoneSettings, RECORD_MAX_BYTES};
+use crate::iozone::IozoneUsageError;
 use crate::iozone::size::{size, whole};
 
-pub(super) fn bytes_of(settings: &mut Settings, name: &str, text: &str) -> i64 {
+pub(super) fn bytes_of(settings: &mut IozoneSettings, name: &str, text: &str) -> i64 {
     let said = size(text);
     if settings.strict || said.taken_bytes == said.meant_bytes {
         return said.taken_bytes;
@@ -17,9 +17,9 @@ pub(super) fn bytes_of(settings: &mut Settings, name: &str, text: &str) -> i64 {
     said.meant_bytes
 }
 
-pub(super) fn record_max(bytes: u64) -> Result<(), Wrong> {
+pub(super) fn record_max(bytes: u64) -> Result<(), IozoneUsageError> {
     match bytes > RECORD_MAX_BYTES {
-        true => Err(Wrong::say(
+        true => Err(IozoneUsageError::say(
             23,
             format!(
                 "Error: maximum record size {} kB is greater than maximum buffer size {} kB\n ",

@@ -2,9 +2,9 @@
 
 use super::conclude::conclude;
 use super::take::take;
-use super::{Seen, Settings};
+use super::{IozoneSettings, Seen};
 use crate::iozone::getopt::{ReadOption, Words};
-use crate::iozone::{Action, Machine, Wrong, help};
+use crate::iozone::{Action, IozoneUsageError, Machine, help};
 
 /// What Plumb does not do, and why.
 fn refusal(name: &str) -> Option<&'static str> {
@@ -21,20 +21,20 @@ fn refusal(name: &str) -> Option<&'static str> {
 ///
 /// # Errors
 /// The error, with IOzone's exit code.
-pub fn read(words: &[String], machine: &mut dyn Machine) -> Result<Action, Wrong> {
-    let mut settings = Settings::new();
+pub fn read(words: &[String], machine: &mut dyn Machine) -> Result<Action, IozoneUsageError> {
+    let mut settings = IozoneSettings::new();
     settings.processors = machine.processors().max(1);
     let (own, words): (Vec<String>, Vec<String>) =
         words.iter().cloned().partition(|word| word.len() > 2 && word.starts_with("--"));
     let words = own_words(&mut settings, &own, &words)?;
     if words.is_empty() {
-        return Err(Wrong::say(255, "\tUsage: For usage information type iozone -h \n\n"));
+        return Err(IozoneUsageError::say(255, "\tUsage: For usage information type iozone -h \n\n"));
     }
     let mut seen = Seen { times: 2, ..Seen::default() };
     let mut parted = Words::new(&words);
     while let Some(said) = parted.next()? {
         if let Some(why) = refusal(said.name) {
-            return Err(Wrong::refuse(2, why));
+            return Err(IozoneUsageError::refuse(2, why));
         }
         match said.name {
             "h" => return Ok(Action::Print(help::text())),
@@ -49,7 +49,7 @@ pub fn read(words: &[String], machine: &mut dyn Machine) -> Result<Action, Wrong
 }
 
 /// Removes Plumb's own options; the file of `--xlsx FILE` may be the next argument.
-fn own_words(settings: &mut Settings, own: &[String], words: &[String]) -> Result<Vec<String>, Wrong> {
+fn own_words(settings: &mut IozoneSettings, own: &[String], words: &[String]) -> Result<Vec<String>, IozoneUsageError> {
     let words = words.to_vec();
     for word in own {
         let (name, value) = match word[2..].split_once('=') {
@@ -60,15 +60,13 @@ fn own_words(settings: &mut Settings, own: &[String], words: &[String]) -> Resul
             "compat" if value == "strict" => settings.strict = true,
             "xlsx" if !value.is_empty() => settings.xlsx = Some(value.to_owned()),
             "repeat" => {
-                settings.repeat = value
-                    .parse()
-                    .ok()
-                    .filter(|count| (1..=1000).contains(count))
-                    .ok_or_else(|| Wrong::refuse(2, format!("--repeat={value}: use a number from 1 to 1000")))?;
+                settings.repeat = value.parse().ok().filter(|count| (1..=1000).contains(count)).ok_or_else(|| {
+                    IozoneUsageError::refuse(2, format!("--repeat={value}: use a number from 1 to 1000"))
+                })?;
             }
-            "help" => return Err(Wrong::say(0, help::text())),
+            "help" => return Err(IozoneUsageError::say(0, help::text())),
             _ => {
-                return Err(Wrong::refuse(
+                return Err(IozoneUsageError::refuse(
                     255,
                     format!("unknown option --{name}; use --compat=strict, --xlsx=FILE or --repeat=N"),
                 ));
@@ -78,36 +76,41 @@ fn own_words(settings: &mut Settings, own: &[String], words: &[String]) -> Resul
     Ok(words)
 }
 
-fn named_files(settings: &mut Settings, seen: &mut Seen, said: &ReadOption, parted: &mut Words) -> Result<(), Wrong> {
+fn named_files(
+    settings: &mut IozoneSettings,
+    seen: &mut Seen,
+    said: &ReadOption,
+    parted: &mut Words,
+) -> Result<(), IozoneUsageError> {
     seen.named_files = true;
     if seen.file {
-        return Err(Wrong::say(11, "invalid options: -f and -F are mutually exclusive\n"));
+        return Err(IozoneUsageError::say(11, "invalid options: -f and -F are mutually exclusive\n"));
     }
     if !seen.throughput {
-        return Err(Wrong::say(12, "invalid options: must specify -t N before -F\n"));
+        return Err(IozoneUsageError::say(12, "invalid options: must specify -t N before -F\n"));
     }
     let wanted = most_children(seen) as usize;
     settings.files = said.value.iter().cloned().collect();
     settings.files.extend(parted.take(wanted.saturating_sub(1)));
     if settings.files.len() < wanted {
-        return Err(Wrong::say(13, format!("invalid options: not enough filenames for {wanted} streams\n")));
+        return Err(IozoneUsageError::say(13, format!("invalid options: not enough filenames for {wanted} streams\n")));
     }
     Ok(())
 }
 
 /// As many names as there are children, from a file.
 fn listed_files(
-    settings: &mut Settings,
+    settings: &mut IozoneSettings,
     seen: &mut Seen,
     said: &ReadOption,
     parted: &mut Words,
     machine: &mut dyn Machine,
-) -> Result<(), Wrong> {
+) -> Result<(), IozoneUsageError> {
     let path = said.value.as_deref().unwrap_or_default();
     let text = machine.file(path).map_err(|why| {
         // It names the word that follows; Plumb adds the file and why.
         let next = parted.take(1).pop().unwrap_or_else(|| "(null)".to_owned());
-        Wrong {
+        IozoneUsageError {
             out: format!("Failed to stat the iozone input file: {next}\n"),
             err: format!("iozone: -+R {path}: {why}\n"),
             code: 2,
@@ -117,7 +120,7 @@ fn listed_files(
     seen.named_files = true;
     settings.files = text.split_whitespace().map(str::to_owned).collect();
     if wanted == 0 || settings.files.len() < wanted {
-        return Err(Wrong::say(13, format!("invalid options: not enough filenames for {wanted} streams\n")));
+        return Err(IozoneUsageError::say(13, format!("invalid options: not enough filenames for {wanted} streams\n")));
     }
     settings.files.truncate(wanted);
     Ok(())

@@ -2,11 +2,11 @@
 
 use super::number::{bytes_of, percent, record_max};
 use super::telemetry::telemetry;
-use super::{MixReaders, RECORD_MAX_BYTES, Rate, Seen, Settings, WrittenContent};
+use super::{IozoneSettings, MixReaders, RECORD_MAX_BYTES, Rate, Seen, WrittenContent};
 use crate::iozone::getopt::ReadOption;
 use crate::iozone::pass::Test;
 use crate::iozone::size::{size, whole};
-use crate::iozone::{Machine, Wrong};
+use crate::iozone::{IozoneUsageError, Machine};
 use plumb_workload::Nanos;
 use plumb_workload::program::{Advice, OpenPromise};
 
@@ -14,11 +14,11 @@ use plumb_workload::program::{Advice, OpenPromise};
 const CHILDREN_MAX: i64 = 1024;
 
 pub(super) fn take(
-    settings: &mut Settings,
+    settings: &mut IozoneSettings,
     seen: &mut Seen,
     said: &ReadOption,
     machine: &mut dyn Machine,
-) -> Result<(), Wrong> {
+) -> Result<(), IozoneUsageError> {
     let word = said.value.as_deref().unwrap_or_default();
     let number = whole(word);
     settings.selects |= matches!(said.name, "i" | "A");
@@ -67,7 +67,7 @@ pub(super) fn take(
         "E" => settings.extended = true,
         "f" => {
             if seen.named_files {
-                return Err(Wrong::say(10, "invalid options: -f and -F are mutually exclusive\n"));
+                return Err(IozoneUsageError::say(10, "invalid options: -f and -F are mutually exclusive\n"));
             }
             seen.file = true;
             settings.file = word.to_owned();
@@ -182,7 +182,7 @@ pub(super) fn take(
         "S" => settings.cache_bytes = if number > 0 { (number as u64).saturating_mul(1024) } else { 1 << 20 },
         "t" => {
             if number > CHILDREN_MAX {
-                return Err(Wrong::say(
+                return Err(IozoneUsageError::say(
                     14,
                     format!(
                         "invalid options: maximum streams for throughput is MAXSTREAMS\nNumchild {number} {word}\n"
@@ -241,7 +241,7 @@ pub(super) fn take(
     Ok(())
 }
 
-fn take_plus(settings: &mut Settings, seen: &mut Seen, name: &str, word: &str) -> Result<(), Wrong> {
+fn take_plus(settings: &mut IozoneSettings, seen: &mut Seen, name: &str, word: &str) -> Result<(), IozoneUsageError> {
     let number = whole(word);
     let mut echo = |line: String| settings.echo.push(format!("\t{line}\n"));
     match name {
@@ -274,11 +274,14 @@ fn take_plus(settings: &mut Settings, seen: &mut Seen, name: &str, word: &str) -
         }
         "+b" => {
             let Some((burst, pause)) = word.split_once(',') else {
-                return Err(Wrong::say(144, "-+b operand is of the format #,# (burst size (K/M/G) ,mili-second) !!\n"));
+                return Err(IozoneUsageError::say(
+                    144,
+                    "-+b operand is of the format #,# (burst size (K/M/G) ,mili-second) !!\n",
+                ));
             };
             let (bytes, pause_ms) = (size(burst).meant_bytes, whole(pause));
             if bytes <= 0 || pause_ms <= 0 {
-                return Err(Wrong::say(144, format!("-+b  cannot parse burst size '{word}'!!\n")));
+                return Err(IozoneUsageError::say(144, format!("-+b  cannot parse burst size '{word}'!!\n")));
             }
             settings.burst = Some((bytes as u64, Nanos((pause_ms as u64).saturating_mul(1_000_000))));
         }
@@ -372,23 +375,23 @@ fn take_plus(settings: &mut Settings, seen: &mut Seen, name: &str, word: &str) -
             echo(" mode due to published hack.".to_owned());
             settings.content = WrittenContent::Pages(0xa5);
         }
-        _ => return Err(Wrong::say(255, format!("Unsupported Plus option -> {name} <-\n"))),
+        _ => return Err(IozoneUsageError::say(255, format!("Unsupported Plus option -> {name} <-\n"))),
     }
     Ok(())
 }
 
-fn children(number: i64, code: u8) -> Result<u32, Wrong> {
+fn children(number: i64, code: u8) -> Result<u32, IozoneUsageError> {
     match number > CHILDREN_MAX {
-        true => Err(Wrong::say(code, "Invalid options: maximum streams for throughput is MAXSTREAMS\n")),
+        true => Err(IozoneUsageError::say(code, "Invalid options: maximum streams for throughput is MAXSTREAMS\n")),
         false => Ok(number as u32),
     }
 }
 
-fn remounts(code: u8) -> Wrong {
-    Wrong::say(code, "Can not run throughput tests with unmount & remounts.\n")
+fn remounts(code: u8) -> IozoneUsageError {
+    IozoneUsageError::say(code, "Can not run throughput tests with unmount & remounts.\n")
 }
 
-fn throughput(settings: &Settings, seen: &mut Seen, code: u8) -> Result<(), Wrong> {
+fn throughput(settings: &IozoneSettings, seen: &mut Seen, code: u8) -> Result<(), IozoneUsageError> {
     seen.throughput = true;
     if settings.remount.is_some() { Err(remounts(code)) } else { Ok(()) }
 }

@@ -1,15 +1,15 @@
 //! Telemetry files.
 
 use super::{RECORD_MAX_BYTES, Telemetry};
-use crate::iozone::{Machine, Wrong};
+use crate::iozone::{IozoneUsageError, Machine};
 use plumb_workload::program::ListedRecord;
 use plumb_workload::{Bytes, Nanos};
 
 /// Lines of offset, size and perhaps the milliseconds to compute; `#` begins a remark.
-pub(super) fn telemetry(path: &str, which: &str, machine: &mut dyn Machine) -> Result<Telemetry, Wrong> {
+pub(super) fn telemetry(path: &str, which: &str, machine: &mut dyn Machine) -> Result<Telemetry, IozoneUsageError> {
     let text = machine
         .file(path)
-        .map_err(|_| Wrong::say(174, format!("Unable to open {which} telemetry file \"{path}\"\n")))?;
+        .map_err(|_| IozoneUsageError::say(174, format!("Unable to open {which} telemetry file \"{path}\"\n")))?;
     let mut telemetry = Telemetry { path: path.to_owned(), records: Vec::new(), has_delays: false };
     for (number, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or_default().trim();
@@ -28,7 +28,7 @@ pub(super) fn telemetry(path: &str, which: &str, machine: &mut dyn Machine) -> R
         let Some(((offset, length), delay_ms)) =
             parsed.filter(|((_, length), delay)| *length > 0u64 && *length <= RECORD_MAX_BYTES && *delay >= 0.0)
         else {
-            return Err(Wrong::refuse(
+            return Err(IozoneUsageError::refuse(
                 178,
                 format!("{path}:{}: `{line}` is not a line of offset, size and delay", number + 1),
             ));
@@ -41,7 +41,7 @@ pub(super) fn telemetry(path: &str, which: &str, machine: &mut dyn Machine) -> R
         });
     }
     match telemetry.records.is_empty() {
-        true => Err(Wrong::refuse(178, format!("{path} has no records"))),
+        true => Err(IozoneUsageError::refuse(178, format!("{path} has no records"))),
         false => Ok(telemetry),
     }
 }

@@ -13,7 +13,7 @@ use plumb_tools_classic::postmark::{Answer, BANNER, CONFIGURATION, Compat, Langu
 use plumb_tools_run::ToolCall;
 use plumb_tools_run::runner::{Dialect, Load, RunEnded, Step};
 use plumb_tools_run::verdicts::LinePlace;
-use run::{Run, Watching};
+use run::{PostmarkProgress, Run};
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io::ErrorKind;
@@ -56,7 +56,7 @@ impl Source {
 impl Dialect for Shell {
     const NAME: &'static str = "postmark";
     type Run = Run;
-    type Listener<'a> = Watching<'a>;
+    type Listener<'a> = PostmarkProgress<'a>;
 
     fn read(call: &ToolCall<'_>) -> Step<Shell> {
         let (options, files): (Vec<&String>, Vec<&String>) = call.words.iter().partition(|word| word.starts_with("--"));
@@ -113,8 +113,8 @@ impl Dialect for Shell {
         Load::here(&run.plan.workload)
     }
 
-    fn listen<'a>(&'a self, run: &'a Run, _bench: &mut Bench) -> Step<Watching<'a>> {
-        Ok(Watching::new(&run.plan))
+    fn listen<'a>(&'a self, run: &'a Run, _bench: &mut Bench) -> Step<PostmarkProgress<'a>> {
+        Ok(PostmarkProgress::new(&run.plan))
     }
 
     /// All numbers of its terse report are in the last line.
@@ -122,7 +122,7 @@ impl Dialect for Shell {
         LinePlace::BeforeReport
     }
 
-    fn print<'a>(&'a self, run: &'a Run, listener: Watching<'a>, ended: &RunEnded) -> Step<()> {
+    fn print<'a>(&'a self, run: &'a Run, listener: PostmarkProgress<'a>, ended: &RunEnded) -> Step<()> {
         self.told(run, listener, ended)
     }
 }

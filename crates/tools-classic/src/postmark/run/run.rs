@@ -8,7 +8,7 @@ use plumb_engine::guard::{Refusal, Remover};
 use plumb_result::PhaseMeasurement;
 use plumb_study::{Progress, RunError, RunOutcome};
 use plumb_tools_classic::postmark::{
-    Compat, Counts, OUT_OF_FILES, PhaseKind, Plan, ReportForm, Settings, Spent, dots, lower, report,
+    Compat, Counts, OUT_OF_FILES, PhaseKind, Plan, PostmarkSettings, ReportForm, Spent, dots, lower, report,
 };
 use plumb_tools_run::runner::{RunEnded, Step};
 use plumb_tools_run::simulated;
@@ -56,8 +56,8 @@ impl Shell {
     }
 
     /// Prints the report of a run, or why there is none.
-    pub(super) fn told(&self, run: &Run, watching: Watching<'_>, ended: &RunEnded) -> Step<()> {
-        let Watching { began, has_begun, remover, .. } = watching;
+    pub(super) fn told(&self, run: &Run, watching: PostmarkProgress<'_>, ended: &RunEnded) -> Step<()> {
+        let PostmarkProgress { began, has_begun, remover, .. } = watching;
         let plan = &run.plan;
         let outcome = match &ended.result {
             Ok(outcome) if !outcome.result.partial && (self.compat == Compat::Strict || !has_faults(outcome)) => {
@@ -108,7 +108,7 @@ impl Shell {
 }
 
 /// Where PostMark itself crashes: what it prints before, and the code that a shell sees.
-fn crash(settings: &Settings) -> Result<Option<u8>, Stopped> {
+fn crash(settings: &PostmarkSettings) -> Result<Option<u8>, Stopped> {
     let (why, code) = if settings.high >= OVERFLOW_BYTES {
         complain("failed to allocate source file of size -2147483648");
         ("twice the largest size overflows its numbers", 139)
@@ -152,7 +152,7 @@ fn tell_faults(outcome: &RunOutcome) {
 }
 
 /// Tells each part as it begins and ends, with a dot for each tenth of the transactions.
-pub struct Watching<'a> {
+pub struct PostmarkProgress<'a> {
     plan: &'a Plan,
     /// Since 1970.
     began: Duration,
@@ -162,9 +162,9 @@ pub struct Watching<'a> {
     remover: Remover,
 }
 
-impl<'a> Watching<'a> {
+impl<'a> PostmarkProgress<'a> {
     /// Looks on from now.
-    pub(super) fn new(plan: &'a Plan) -> Watching<'a> {
+    pub(super) fn new(plan: &'a Plan) -> PostmarkProgress<'a> {
         // In virtual time every run begins with a second.
         let is_simulated =
             plan.run.locations.iter().any(|location| location.path.to_str().is_some_and(simulated::is_named));
@@ -176,7 +176,7 @@ impl<'a> Watching<'a> {
             [] => vec![PathBuf::new()],
             locations => locations.iter().map(|location| location.path.clone()).collect(),
         };
-        Watching { plan, began, dots: 0, has_begun: false, remover: Remover::new(&typed, []) }
+        PostmarkProgress { plan, began, dots: 0, has_begun: false, remover: Remover::new(&typed, []) }
     }
 
     fn dots_up_to(&mut self, count: u64) {
@@ -186,7 +186,7 @@ impl<'a> Watching<'a> {
     }
 }
 
-impl Progress for Watching<'_> {
+impl Progress for PostmarkProgress<'_> {
     fn clock_starts(&mut self, phase: &str) {
         self.has_begun = true;
         if let Some(kind) = PhaseKind::from_name(phase) {

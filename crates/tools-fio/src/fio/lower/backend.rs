@@ -1,6 +1,6 @@
 //! fio's engines as backends.
 
-use super::error::Wrong;
+use super::error::JobFault;
 use crate::fio::engines;
 use crate::fio::job::FioJob;
 use crate::fio::options::Support;
@@ -202,20 +202,20 @@ fn donor(job: &FioJob) -> String {
 }
 
 /// Checks a job of an engine that has rules of its own, as fio does.
-pub(super) fn wrong_with_engine(job: &FioJob) -> Option<Wrong> {
+pub(super) fn wrong_with_engine(job: &FioJob) -> Option<JobFault> {
     match name(job) {
         "net" => wrong_with_socket(job),
-        "e4defrag" if job.engine.defrag.donor.as_deref().is_none_or(str::is_empty) => Some(Wrong::Needs {
+        "e4defrag" if job.engine.defrag.donor.as_deref().is_none_or(str::is_empty) => Some(JobFault::Needs {
             option: "ioengine=e4defrag",
             needs: "donorname",
             why: "a donor gives the blocks that a file gets",
         }),
-        "page_fault" if job.files.nrfiles > 1 || job.files.filenames.len() > 1 => Some(Wrong::Contradiction {
+        "page_fault" if job.files.nrfiles > 1 || job.files.filenames.len() > 1 => Some(JobFault::Contradiction {
             first: "ioengine=page_fault",
             second: "more than one file",
             why: "memory stands for one file",
         }),
-        "page_fault" if job.direction.offset != FileRegion::Bytes(0) => Some(Wrong::Contradiction {
+        "page_fault" if job.direction.offset != FileRegion::Bytes(0) => Some(JobFault::Contradiction {
             first: "ioengine=page_fault",
             second: "offset",
             why: "memory has the length of the job's size; leave it out",
@@ -244,20 +244,20 @@ fn socket(job: &FioJob, copy: u32) -> Backend {
 }
 
 /// Checks a job of the engine net.
-fn wrong_with_socket(job: &FioJob) -> Option<Wrong> {
+fn wrong_with_socket(job: &FioJob) -> Option<JobFault> {
     let net = &job.engine.net;
     if matches!(job.direction.rw.order, AccessOrder::Random { .. }) {
         let why = "a socket is sequential; use rw=read or rw=write";
-        return Some(Wrong::Contradiction { first: "ioengine=net", second: "random offsets", why });
+        return Some(JobFault::Contradiction { first: "ioengine=net", second: "random offsets", why });
     }
     match (net.transport, net.port) {
-        (SocketKind::Unix, Some(_)) => Some(Wrong::Contradiction {
+        (SocketKind::Unix, Some(_)) => Some(JobFault::Contradiction {
             first: "protocol=unix",
             second: "port",
             why: "a Unix socket is named by `filename` only",
         }),
         (SocketKind::Unix, None) | (_, Some(_)) => None,
-        (_, None) => Some(Wrong::Needs { option: "ioengine=net", needs: "port", why: "there is no default" }),
+        (_, None) => Some(JobFault::Needs { option: "ioengine=net", needs: "port", why: "there is no default" }),
     }
 }
 

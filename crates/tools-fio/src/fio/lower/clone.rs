@@ -1,7 +1,7 @@
 //! One copy of a job, with everything known about it during lowering.
 
 use super::backend::{self, Traits};
-use super::error::Wrong;
+use super::error::JobFault;
 use super::facts::{self, PlanLine, Recorded};
 use super::random::Width;
 use crate::fio::job::FioJob;
@@ -39,7 +39,7 @@ pub(super) struct JobClone<'a> {
     /// Warnings.
     pub warnings: Vec<String>,
     /// The problem.
-    pub wrongs: Vec<Wrong>,
+    pub wrongs: Vec<JobFault>,
 }
 
 impl JobClone<'_> {
@@ -51,12 +51,12 @@ impl JobClone<'_> {
         }
     }
 
-    pub fn wrong(&mut self, wrong: Wrong) {
+    pub fn wrong(&mut self, wrong: JobFault) {
         self.wrongs.push(wrong);
     }
 
     pub fn unsupported(&mut self, option: impl Into<String>, why: impl Into<String>) {
-        self.wrong(Wrong::Unsupported { option: option.into(), why: why.into() });
+        self.wrong(JobFault::Unsupported { option: option.into(), why: why.into() });
     }
 
     /// Whether an option was said, of the job or for all.

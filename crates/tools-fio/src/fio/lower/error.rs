@@ -12,12 +12,12 @@ pub struct LowerError {
     /// Where it begins.
     pub place: WordLocation,
     /// The problem.
-    pub wrong: Wrong,
+    pub wrong: JobFault,
 }
 
 /// A problem with a job.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Wrong {
+pub enum JobFault {
     /// It waits for itself.
     #[error("wait_for={0}: a job cannot wait for itself; name an earlier job")]
     WaitsForItself(String),
@@ -106,9 +106,9 @@ pub enum Wrong {
 
 impl LowerError {
     /// A job's error, at the option that it is about where that is known, else where the job begins.
-    pub(super) fn of(job: &FioJob, wrong: Wrong) -> LowerError {
+    pub(super) fn of(job: &FioJob, wrong: JobFault) -> LowerError {
         let said = match wrong {
-            Wrong::TooMany { option, .. } | Wrong::None { option, .. } => {
+            JobFault::TooMany { option, .. } | JobFault::None { option, .. } => {
                 job.from_global.iter().chain(&job.said).rfind(|said| said.option.name == option)
             }
             _ => None,

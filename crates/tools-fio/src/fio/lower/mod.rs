@@ -26,7 +26,7 @@ mod tests;
 mod verify;
 
 use super::Fio;
-pub use error::{LowerError, LowerErrors, Wrong};
+pub use error::{JobFault, LowerError, LowerErrors};
 pub use facts::PlanLine;
 pub use lowered::{Entropy, Lowered, LoweredJob, PhaseMember, Unrunnable};
 pub use places::{AskedRecording, Found, Places, RecordedFile, RecordedFiles, RecordedName, RecordingPart};

@@ -1,6 +1,6 @@
 //! Names of files, and labels.
 
-use super::error::Wrong;
+use super::error::JobFault;
 use super::places::{Found, Places};
 use crate::fio::job::FioJob;
 use plumb_workload::files::Names;
@@ -52,13 +52,13 @@ fn directory(job: &FioJob, copy: u32) -> Option<&String> {
 }
 
 /// Counts that leave the job without copies or files.
-pub(super) fn of_nothing(job: &FioJob) -> Option<Wrong> {
+pub(super) fn of_nothing(job: &FioJob) -> Option<JobFault> {
     let files = &job.files;
     if job.identity.numjobs == 0 {
-        return Some(Wrong::None { option: "numjobs", what: "copies of the job" });
+        return Some(JobFault::None { option: "numjobs", what: "copies of the job" });
     }
     let has_none = files.nrfiles == 0 && files.filenames.is_empty() && files.opendirs.is_empty();
-    has_none.then_some(Wrong::None { option: "nrfiles", what: "files" })
+    has_none.then_some(JobFault::None { option: "nrfiles", what: "files" })
 }
 
 /// The directory below which fio makes the directories of its files: `directory=`, which must be there, or the working

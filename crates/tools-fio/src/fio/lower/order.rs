@@ -2,7 +2,7 @@
 
 use super::backend;
 use super::clone::JobClone;
-use super::error::{LowerError, LowerErrors, Wrong};
+use super::error::{JobFault, LowerError, LowerErrors};
 use super::facts::Layout;
 use super::foreseen::{Foreseen, LaidOut};
 use super::names::{self, Labels};
@@ -83,17 +83,17 @@ fn steady_state(copy: &mut JobClone<'_>) {
     let work = &copy.job.direction;
     let why = "it writes every block once by a shift register, and some of them again";
     if copy.replays() || !copy.writes() || !copy.is_random() {
-        copy.wrong(Wrong::Needs { option: "sprandom", needs: "rw=randwrite", why });
+        copy.wrong(JobFault::Needs { option: "sprandom", needs: "rw=randwrite", why });
     } else if copy.is_said("random_generator") && work.generator != Generator::Lfsr {
-        copy.wrong(Wrong::Needs { option: "sprandom", needs: "random_generator=lfsr", why });
+        copy.wrong(JobFault::Needs { option: "sprandom", needs: "random_generator=lfsr", why });
     } else if copy.is_said("norandommap") && !work.norandommap {
-        copy.wrong(Wrong::Needs { option: "sprandom", needs: "norandommap=1", why });
+        copy.wrong(JobFault::Needs { option: "sprandom", needs: "norandommap=1", why });
     } else if work.distribution != RandomDistribution::Uniform {
         let (first, second) = ("sprandom", "random_distribution");
-        copy.wrong(Wrong::Contradiction { first, second, why: "it spreads its writes itself" });
+        copy.wrong(JobFault::Contradiction { first, second, why: "it spreads its writes itself" });
     } else if copy.names.count() > 1 {
         let why = "several files are not one SSD";
-        copy.wrong(Wrong::Contradiction { first: "sprandom", second: "more than one file", why });
+        copy.wrong(JobFault::Contradiction { first: "sprandom", second: "more than one file", why });
     }
 }
 
@@ -105,13 +105,14 @@ impl Lowering<'_> {
             let copies = u64::from(job.identity.numjobs.max(1));
             jobs += copies;
             if jobs > JOBS_MAX {
-                let wrong = Wrong::TooMany { option: "numjobs", count: jobs, of: "jobs of this run", most: JOBS_MAX };
+                let wrong =
+                    JobFault::TooMany { option: "numjobs", count: jobs, of: "jobs of this run", most: JOBS_MAX };
                 return Err(LowerErrors(vec![LowerError::of(job, wrong)]));
             }
             files = files.saturating_add(copies * u64::from(job.files.nrfiles));
             if files > FILES_MAX {
                 let wrong =
-                    Wrong::TooMany { option: "nrfiles", count: files, of: "files of all its jobs", most: FILES_MAX };
+                    JobFault::TooMany { option: "nrfiles", count: files, of: "files of all its jobs", most: FILES_MAX };
                 return Err(LowerErrors(vec![LowerError::of(job, wrong)]));
             }
         }
@@ -251,16 +252,16 @@ impl Lowering<'_> {
         let changes_trims = job.trim.percentage > 0 && job.trim.backlog.is_some();
         let reads_only = !(copy.writes() || copy.trims() || changes_trims) || copy.replays();
         if self.fio.invocation.read_only && !reads_only && !copy.engine.does_no_io {
-            copy.wrong(Wrong::ReadOnly);
+            copy.wrong(JobFault::ReadOnly);
         }
         if job.direction.num_range > 1 {
             let two = matches!(job.direction.rw.ops, crate::fio::value::direction::Ops::TrimWrite);
             if two {
                 let why = "each write goes to the range of one trim";
-                copy.wrong(Wrong::Contradiction { first: "num_range", second: "rw=trimwrite", why });
+                copy.wrong(JobFault::Contradiction { first: "num_range", second: "rw=trimwrite", why });
             } else if copy.trims() && !copy.engine.trims_ranges {
                 let why = "other trims take one range";
-                copy.wrong(Wrong::Needs { option: "num_range", needs: "ioengine=io_uring_cmd", why });
+                copy.wrong(JobFault::Needs { option: "num_range", needs: "ioengine=io_uring_cmd", why });
             }
         }
         if job.direction.steady_state.is_some() {
@@ -274,15 +275,15 @@ impl Lowering<'_> {
         }
         if job.files.unlink_each_loop && !copy.writes() && (job.identity.loops > 1 || job.stop.time_based) {
             let why = "deleted files cannot be read again";
-            copy.wrong(Wrong::Contradiction { first: "unlink_each_loop", second: "several loops of reads", why });
+            copy.wrong(JobFault::Contradiction { first: "unlink_each_loop", second: "several loops of reads", why });
         }
         if job.logs.issue_time && !(job.logs.offset && job.logs.lat.is_some()) {
             let why = "the issue time is a column of the latency log, after the offset";
-            copy.wrong(Wrong::Needs { option: "log_issue_time", needs: "write_lat_log and log_offset", why });
+            copy.wrong(JobFault::Needs { option: "log_issue_time", needs: "write_lat_log and log_offset", why });
         }
         if copy.depth() > QUEUE_DEPTH_MAX {
             let (count, most) = (copy.depth().into(), QUEUE_DEPTH_MAX.into());
-            copy.wrong(Wrong::TooMany { option: "iodepth", count, of: "ops in flight", most });
+            copy.wrong(JobFault::TooMany { option: "iodepth", count, of: "ops in flight", most });
         }
         if job.direction.softrandommap {
             copy.fix("softrandommap has no effect: the block map is always allocated, or the run fails");
@@ -359,10 +360,10 @@ impl Lowering<'_> {
             let Some(wanted) = &job.identity.wait_for else { continue };
             let earlier = fio.jobs[..index].iter().filter(|other| other.name == *wanted).count();
             let wrong = match earlier {
-                _ if job.name == *wanted => Some(Wrong::WaitsForItself(wanted.clone())),
-                0 => Some(Wrong::WaitsForNobody(wanted.clone())),
+                _ if job.name == *wanted => Some(JobFault::WaitsForItself(wanted.clone())),
+                0 => Some(JobFault::WaitsForNobody(wanted.clone())),
                 1 => None,
-                _ => Some(Wrong::WaitsForSeveral(wanted.clone())),
+                _ => Some(JobFault::WaitsForSeveral(wanted.clone())),
             };
             if let Some(wrong) = wrong {
                 self.errors.push(LowerError { name: job.name.clone(), place: job.place.clone(), wrong });
@@ -459,7 +460,7 @@ impl Lowering<'_> {
                         || copy.target.as_ref().is_some_and(|target| path.starts_with(&format!("target.{target}")))
                 });
                 let Some(job) = copy.or(self.jobs.first()).map(|copy| &self.fio.jobs[copy.job]) else { continue };
-                let wrong = Wrong::Invalid(format!("{} ({})", problem.message, problem.help));
+                let wrong = JobFault::Invalid(format!("{} ({})", problem.message, problem.help));
                 let error = LowerError { name: job.name.clone(), place: job.place.clone(), wrong };
                 if !self.errors.contains(&error) {
                     self.errors.push(error);
@@ -566,7 +567,7 @@ fn activity(copy: &mut JobClone<'_>) -> Option<Activity> {
         "cpuio" => {
             let cpu = &said.engine.cpuio;
             if cpu.load_percent.is_none() {
-                copy.wrong(Wrong::Needs { option: "ioengine=cpuio", needs: "cpuload", why: "it sets the load" });
+                copy.wrong(JobFault::Needs { option: "ioengine=cpuio", needs: "cpuload", why: "it sets the load" });
             }
             Some(Activity::Busy(Busy {
                 percent: cpu.load_percent.unwrap_or(100).clamp(1, 100) as u8,
@@ -578,7 +579,7 @@ fn activity(copy: &mut JobClone<'_>) -> Option<Activity> {
         "exec" => {
             let exec = &said.engine.exec;
             if exec.program.is_none() {
-                copy.wrong(Wrong::Needs {
+                copy.wrong(JobFault::Needs {
                     option: "ioengine=exec",
                     needs: "program",
                     why: "it names the program to run",

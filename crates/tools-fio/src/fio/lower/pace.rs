@@ -1,7 +1,7 @@
 //! When a job starts, how fast it goes, and when it is steady.
 
 use super::clone::JobClone;
-use super::error::Wrong;
+use super::error::JobFault;
 use super::facts::by_kind;
 use super::random::{Draws, StreamOf};
 use crate::fio::value::PerDirection;
@@ -83,10 +83,10 @@ fn contradictions(copy: &mut JobClone<'_>) {
     let why = "a job has one kind of rate limit; remove one";
     let mut wrongs = Vec::new();
     if any_bytes(said.rate) && any_ops(said.rate_iops) {
-        wrongs.push(Wrong::Contradiction { first: "rate", second: "rate_iops", why });
+        wrongs.push(JobFault::Contradiction { first: "rate", second: "rate_iops", why });
     }
     if any_bytes(said.rate_min) && any_ops(said.rate_iops_min) {
-        wrongs.push(Wrong::Contradiction { first: "rate_min", second: "rate_iops_min", why });
+        wrongs.push(JobFault::Contradiction { first: "rate_min", second: "rate_iops_min", why });
     }
     let above =
         |rate: Option<u64>, least: Option<u64>| matches!((rate, least), (Some(rate), Some(least)) if rate < least);
@@ -96,13 +96,13 @@ fn contradictions(copy: &mut JobClone<'_>) {
         || above(said.rate.write, said.rate_min.write)
         || above(said.rate.trim, said.rate_min.trim)
     {
-        wrongs.push(Wrong::Contradiction { first: "rate_min", second: "rate", why });
+        wrongs.push(JobFault::Contradiction { first: "rate_min", second: "rate", why });
     }
     if above(wide(said.rate_iops.read), wide(said.rate_iops_min.read))
         || above(wide(said.rate_iops.write), wide(said.rate_iops_min.write))
         || above(wide(said.rate_iops.trim), wide(said.rate_iops_min.trim))
     {
-        wrongs.push(Wrong::Contradiction { first: "rate_iops_min", second: "rate_iops", why });
+        wrongs.push(JobFault::Contradiction { first: "rate_iops_min", second: "rate_iops", why });
     }
     copy.wrongs.extend(wrongs);
 }
@@ -118,10 +118,14 @@ pub(super) fn steady(copy: &mut JobClone<'_>) -> Option<SteadyRule> {
     };
     if said.check_interval.0 < SECOND {
         let why = "the check runs at most once a second";
-        copy.wrong(Wrong::Contradiction { first: "steadystate_check_interval", second: "a time below 1 s", why });
+        copy.wrong(JobFault::Contradiction { first: "steadystate_check_interval", second: "a time below 1 s", why });
     } else if said.duration.0 <= said.check_interval.0 || said.duration.0 % said.check_interval.0 != 0 {
         let why = "the window must be a multiple of the interval and longer than it";
-        copy.wrong(Wrong::Contradiction { first: "steadystate_duration", second: "steadystate_check_interval", why });
+        copy.wrong(JobFault::Contradiction {
+            first: "steadystate_duration",
+            second: "steadystate_check_interval",
+            why,
+        });
     }
     Some(SteadyRule {
         figure: match said.criterion.figure {

@@ -2,7 +2,7 @@
 //! modules.
 
 use super::clone::JobClone;
-use super::error::Wrong;
+use super::error::JobFault;
 use super::facts::Layout;
 use super::places::Places;
 use crate::fio::options::files::Advice;
@@ -50,7 +50,7 @@ pub(super) fn files(copy: &mut JobClone<'_>, layout: &Layout) -> FileRules {
     let atomic = copy.job.direction.atomic;
     if atomic && !copy.engine.writes_atomically && !copy.is_foreign() {
         let why = "only these can pass RWF_ATOMIC";
-        copy.wrong(Wrong::Needs { option: "atomic", needs: "ioengine=pvsync2, libaio or io_uring", why });
+        copy.wrong(JobFault::Needs { option: "atomic", needs: "ioengine=pvsync2, libaio or io_uring", why });
     }
     FileRules {
         new: NewModes::default(),
@@ -158,12 +158,12 @@ pub(super) fn content(copy: &mut JobClone<'_>) -> BufferContent {
     if dedupe > 0 && mode == DedupeMode::WorkingSet {
         if copy.job.direction.size.is_none() {
             let why = "the working set is a percentage of it";
-            copy.wrong(Wrong::Needs { option: "dedupe_mode=working_set", needs: "size", why });
+            copy.wrong(JobFault::Needs { option: "dedupe_mode=working_set", needs: "size", why });
         } else if copy.names.count() != 1 {
             let why = "the working set belongs to one file; use nrfiles=1 and more jobs";
-            copy.wrong(Wrong::Contradiction { first: "dedupe_mode=working_set", second: "several files", why });
+            copy.wrong(JobFault::Contradiction { first: "dedupe_mode=working_set", second: "several files", why });
         } else if said.dedupe_working_set_percentage + u32::from(dedupe) > 100 {
-            copy.wrong(Wrong::Contradiction {
+            copy.wrong(JobFault::Contradiction {
                 first: "dedupe_percentage",
                 second: "dedupe_working_set_percentage",
                 why: "together they exceed 100 %",

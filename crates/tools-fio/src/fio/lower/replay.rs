@@ -1,7 +1,7 @@
 //! Recordings that jobs replay: which ones, on which files, and what is merged beforehand.
 
 use super::clone::JobClone;
-use super::error::{LowerError, LowerErrors, Wrong};
+use super::error::{JobFault, LowerError, LowerErrors};
 use super::facts::{Layout, Recorded, moves};
 use super::names::files;
 use super::places::{AskedRecording, Found, Places, RecordedName, RecordingPart};
@@ -42,13 +42,13 @@ pub fn merges(fio: &Fio) -> Result<Vec<Merge>, LowerErrors> {
 }
 
 /// What `read_iolog` names: the file for this copy, or all files if they are merged.
-fn asked(job: &FioJob, copy: u32, compat: Compat) -> Result<AskedRecording, Wrong> {
+fn asked(job: &FioJob, copy: u32, compat: Compat) -> Result<AskedRecording, JobFault> {
     let replay = &job.replay;
     let waits = if compat == Compat::Strict { Waits::Fio } else { Waits::Manual };
     let paths = replay.read_iolog.as_deref().map(listed).unwrap_or_default();
     let Some(first) = paths.first() else {
         let why = "it names the recordings to merge";
-        return Err(Wrong::Needs { option: "merge_blktrace_file", needs: "read_iolog", why });
+        return Err(JobFault::Needs { option: "merge_blktrace_file", needs: "read_iolog", why });
     };
     if replay.merge_file.is_none() {
         let path = paths.get(copy as usize % paths.len()).unwrap_or(first).clone();
@@ -62,7 +62,7 @@ fn asked(job: &FioJob, copy: u32, compat: Compat) -> Result<AskedRecording, Wron
                 "it has {given} numbers for {} recordings; give one per recording in `read_iolog`",
                 paths.len()
             );
-            return Err(Wrong::Unsupported { option: option.to_owned(), why });
+            return Err(JobFault::Unsupported { option: option.to_owned(), why });
         }
     }
     let mut parts = Vec::with_capacity(paths.len());
@@ -71,7 +71,7 @@ fn asked(job: &FioJob, copy: u32, compat: Compat) -> Result<AskedRecording, Wron
         let times = replay.merge_iters.get(number).copied().unwrap_or(1.0);
         if !(times >= 1.0 && times.fract() == 0.0 && times <= f64::from(u32::MAX)) {
             let why = format!("{times} is not a valid number of repetitions; use a whole number, 1 or more");
-            return Err(Wrong::Unsupported { option: "merge_blktrace_iters".to_owned(), why });
+            return Err(JobFault::Unsupported { option: "merge_blktrace_iters".to_owned(), why });
         }
         parts.push(RecordingPart { path, percent, times: times as u32 });
     }
@@ -108,18 +108,18 @@ pub(super) fn recorded(
     copy: u32,
     compat: Compat,
     places: &mut dyn Places,
-) -> Result<Option<Recorded>, Wrong> {
+) -> Result<Option<Recorded>, JobFault> {
     if job.replay.read_iolog.is_none() && job.replay.merge_file.is_none() {
         return Ok(None);
     }
     let asked = asked(job, copy, compat)?;
     if let Some(part) = asked.parts.iter().find(|part| part.path == "-") {
         let why = format!("a recording is read twice, but `{}` can be read only once; name a file", part.path);
-        return Err(Wrong::Unsupported { option: "read_iolog".to_owned(), why });
+        return Err(JobFault::Unsupported { option: "read_iolog".to_owned(), why });
     }
     let files = places
         .recording(&asked)
-        .map_err(|why| Wrong::Unsupported { option: "read_iolog".to_owned(), why: why.to_string() })?;
+        .map_err(|why| JobFault::Unsupported { option: "read_iolog".to_owned(), why: why.to_string() })?;
     let path = match (&job.replay.merge_file, asked.parts.first()) {
         (Some(path), _) => path.clone(),
         (None, Some(part)) => part.path.clone(),
@@ -130,7 +130,7 @@ pub(super) fn recorded(
 
 /// The files of a replay: those of the recording, or the one to which all ops go. Where the recording has just the files that
 /// this copy would have without it, they are its own by the names that it makes up, and not names that somebody said.
-pub(super) fn names(job: &FioJob, copy: u32, recorded: &Recorded, places: &mut dyn Places) -> Result<Names, Wrong> {
+pub(super) fn names(job: &FioJob, copy: u32, recorded: &Recorded, places: &mut dyn Places) -> Result<Names, JobFault> {
     let directory = job.files.directories.first();
     let placed = |name: &str| match directory {
         // A recording made in a directory has names that are whole already.
@@ -152,7 +152,7 @@ pub(super) fn names(job: &FioJob, copy: u32, recorded: &Recorded, places: &mut d
                          another with `replay_redirect`",
                         recorded.path
                     );
-                    return Err(Wrong::Unsupported { option: "read_iolog".to_owned(), why });
+                    return Err(JobFault::Unsupported { option: "read_iolog".to_owned(), why });
                 }
             },
         });

@@ -4,7 +4,7 @@
 //! transfer.
 
 use super::clone::JobClone;
-use super::error::Wrong;
+use super::error::JobFault;
 use super::facts::{Layout, smallest, smallest_of_all};
 use super::places::{Found, Places};
 use super::random::{Draws, StreamOf};
@@ -57,14 +57,14 @@ pub(super) fn path(copy: &JobClone<'_>, number: usize) -> String {
 }
 
 /// Where a file's part begins.
-fn start(copy: &JobClone<'_>, file: &File) -> Result<u64, Wrong> {
+fn start(copy: &JobClone<'_>, file: &File) -> Result<u64, JobFault> {
     let work = &copy.job.direction;
     if copy.job.files.append && file.is_regular {
         return Ok(file.length.unwrap_or(0));
     }
     let whole = |option: &'static str| {
         let why = "a percentage refers to an existing file";
-        file.length.ok_or(Wrong::Needs { option, needs: "a file of known length", why })
+        file.length.ok_or(JobFault::Needs { option, needs: "a file of known length", why })
     };
     let (increment, is_relative) = match work.offset_increment {
         FileRegion::Bytes(bytes) => (bytes, false),
@@ -102,7 +102,7 @@ pub(super) fn layout(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Layout
     }
 }
 
-fn resolve(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Result<Layout, Wrong> {
+fn resolve(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Result<Layout, JobFault> {
     let work = &copy.job.direction;
     let rules = &copy.job.files;
     for (option, region) in [
@@ -117,7 +117,7 @@ fn resolve(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Result<Layout, W
                 return Ok(Layout::default());
             }
             let why = "zones exist only on a zoned device";
-            return Err(Wrong::Needs { option, needs: "zonemode=zbd", why });
+            return Err(JobFault::Needs { option, needs: "zonemode=zbd", why });
         }
     }
     let block = copy.min_block();
@@ -134,14 +134,14 @@ fn resolve(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Result<Layout, W
             // Only the engine knows the size of its target.
             return Ok(Layout::default());
         }
-        return Err(Wrong::NoSize);
+        return Err(JobFault::NoSize);
     }
     if said_bytes > 0 && said_bytes < block {
-        return Err(Wrong::SizeBelowBlock { size: said_bytes, block });
+        return Err(JobFault::SizeBelowBlock { size: said_bytes, block });
     }
     let free = match files.first() {
         Some(_) if rules.fill_device && said_bytes == 0 => {
-            places.free_bytes(&path(copy, 0)).ok_or(Wrong::NoSize)?.min(LONGEST / 2)
+            places.free_bytes(&path(copy, 0)).ok_or(JobFault::NoSize)?.min(LONGEST / 2)
         }
         _ => 0,
     };
@@ -153,7 +153,7 @@ fn resolve(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Result<Layout, W
     let mut moved = 0_u64;
     for (number, file) in files.iter().enumerate() {
         let start = start(copy, file)?;
-        let behind = |length: u64| Wrong::OffsetBehindEnd { offset: start, path: path(copy, number), length };
+        let behind = |length: u64| JobFault::OffsetBehindEnd { offset: start, path: path(copy, number), length };
         let mut length = match rules.filesize {
             None if rules.fill_device && said_bytes == 0 => {
                 // All free space and a little more, so that the job ends with ENOSPC.
@@ -189,7 +189,7 @@ fn resolve(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Result<Layout, W
         }
         let end = start.checked_add(length).filter(|end| *end <= LONGEST);
         let Some(end) = end else {
-            return Err(Wrong::Unsupported {
+            return Err(JobFault::Unsupported {
                 option: "offset and size".to_owned(),
                 why: format!("the end is beyond the maximum file size, {LONGEST}"),
             });
@@ -208,7 +208,7 @@ fn resolve(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Result<Layout, W
     }
     let size = if said_bytes == 0 || (moved > 0 && said_bytes > moved) { moved } else { said_bytes };
     if size < block {
-        return Err(Wrong::SizeBelowBlock { size, block });
+        return Err(JobFault::SizeBelowBlock { size, block });
     }
     layout.io_bytes = match work.io_size {
         Some(FileRegion::Bytes(bytes)) if bytes > 0 => Some(Bytes(bytes)),
@@ -218,7 +218,7 @@ fn resolve(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Result<Layout, W
     if let (Some(steady), [range]) = (work.steady_state, layout.ranges.as_slice()) {
         let block = smallest(&work.sizes().write);
         if let Some(why) = steady.problem_in(range.length.0, block) {
-            return Err(Wrong::Unsupported { option: "sprandom".to_owned(), why });
+            return Err(JobFault::Unsupported { option: "sprandom".to_owned(), why });
         }
         // As in fio, whatever `io_size` says.
         layout.io_bytes = Some(Bytes(steady.physical_bytes(range.length.0, block)));
@@ -231,10 +231,10 @@ fn resolve(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Result<Layout, W
 }
 
 /// A file engine makes one call per file, when fio would open it, whatever the file's size.
-fn one_op_a_file(copy: &mut JobClone<'_>, layout: &mut Layout, block: u64) -> Result<(), Wrong> {
+fn one_op_a_file(copy: &mut JobClone<'_>, layout: &mut Layout, block: u64) -> Result<(), JobFault> {
     let longest = layout.ranges.iter().map(|range| range.length.0).max().unwrap_or(0);
     if let Some(short) = layout.ranges.iter().find(|range| range.length.0 < block) {
-        return Err(Wrong::SizeBelowBlock { size: short.length.0, block });
+        return Err(JobFault::SizeBelowBlock { size: short.length.0, block });
     }
     if longest >= 2 * block {
         let blocks = longest / block;

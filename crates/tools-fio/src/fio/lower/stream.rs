@@ -1,7 +1,7 @@
 //! The ops of a job.
 
 use super::clone::JobClone;
-use super::error::Wrong;
+use super::error::JobFault;
 use super::facts::{Layout, by_kind, smallest};
 use crate::fio::options::direction::{Generator, KindSizes};
 use crate::fio::options::queue::SubmitMode;
@@ -207,7 +207,7 @@ fn zones(copy: &mut JobClone<'_>) -> Option<ZoneStride> {
     }
     let Some(size) = zones.size_bytes else {
         let why = "a stride is from zone to zone";
-        copy.wrong(Wrong::Needs { option: "zonemode=strided", needs: "zonesize", why });
+        copy.wrong(JobFault::Needs { option: "zonemode=strided", needs: "zonesize", why });
         return None;
     };
     let open = copy.job.files.openfiles.map_or(copy.names.count(), |open| (open as usize).min(copy.names.count()));
@@ -236,11 +236,11 @@ fn without_strides(copy: &mut JobClone<'_>) {
         copy.wrong(match copy.is_said("zonemode") {
             true => {
                 let why = "zonesize has no meaning without zones; remove one of them";
-                Wrong::Contradiction { first: "zonemode=none", second: "zonesize", why }
+                JobFault::Contradiction { first: "zonemode=none", second: "zonesize", why }
             }
             false => {
                 let why = "the default is zonemode=none; fio before 3.13 took a zonesize for strided zones";
-                Wrong::Needs { option: "zonesize", needs: "zonemode=strided", why }
+                JobFault::Needs { option: "zonesize", needs: "zonemode=strided", why }
             }
         });
         return;

@@ -1,7 +1,7 @@
 //! How a job's blocks are stamped and read back.
 
 use super::clone::JobClone;
-use super::error::Wrong;
+use super::error::JobFault;
 use super::facts::{Layout, largest, smallest};
 use super::parts::pattern;
 use crate::fio::value::direction::AccessOrder;
@@ -30,7 +30,7 @@ pub(super) fn rules(copy: &mut JobClone<'_>, layout: &Layout) -> Option<Verify> 
     let interval = interval(copy, said.interval.unwrap_or(0).into());
     if u64::from(said.offset) + STAMP_BYTES > interval {
         let why = "the header does not fit into its interval; use larger blocks or a smaller offset";
-        copy.wrong(Wrong::Contradiction { first: "verify_offset", second: "verify_interval", why });
+        copy.wrong(JobFault::Contradiction { first: "verify_offset", second: "verify_interval", why });
     }
     doubts(copy);
     let expects_number = said.write_sequence && !forgets_number(copy, layout);

@@ -39,7 +39,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use watching::Watching;
+use watching::ClientProgress;
 
 /// fio's port.
 pub const PORT: u16 = 8765;
@@ -118,7 +118,7 @@ pub fn run(invocation: &Invocation, call: &ToolCall<'_>) -> Step<End> {
     bench.apart = Some(serving.iter().map(|host| host.workload.clone()).collect());
     bench.division = Division::Apart;
     bench.unopened = Unopened::FailsItsJobs;
-    let mut watching = Watching::new(&serving, &invocation.trigger, bench.stop);
+    let mut watching = ClientProgress::new(&serving, &invocation.trigger, bench.stop);
     let command = command_line();
     let request = RunRequest {
         workload: &workload,

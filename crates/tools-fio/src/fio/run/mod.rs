@@ -31,7 +31,7 @@ use plumb_tools_fio::fio::{self, Action, Fio};
 use plumb_tools_run::ToolCall;
 use plumb_tools_run::runner::{Dialect, Load, RunEnded, Step};
 use plumb_tools_run::verdicts::LinePlace;
-use progress::Watching;
+use progress::FioProgress;
 use say::{complain, say, told, warn};
 pub use served::{ASKED, FioService, PULLED, pulled};
 
@@ -45,7 +45,7 @@ impl Dialect for Jobs {
     const NAME: &'static str = "fio";
     const HEARS: &'static [StopSignal] = &[StopSignal::Interrupt, StopSignal::Terminate];
     type Run = Lowered;
-    type Listener<'a> = Watching<'a>;
+    type Listener<'a> = FioProgress<'a>;
 
     fn read(call: &ToolCall<'_>) -> Step<Jobs> {
         let mut disk = DiskFiles::default();
@@ -103,7 +103,7 @@ impl Dialect for Jobs {
         Load::here(&run.workload)
     }
 
-    fn listen<'a>(&'a self, run: &'a Lowered, bench: &mut Bench) -> Step<Watching<'a>> {
+    fn listen<'a>(&'a self, run: &'a Lowered, bench: &mut Bench) -> Step<FioProgress<'a>> {
         run::watching(&self.fio, run, bench)
     }
 
@@ -111,7 +111,7 @@ impl Dialect for Jobs {
         line_place(&self.fio.invocation)
     }
 
-    fn print<'a>(&'a self, _run: &'a Lowered, listener: Watching<'a>, ended: &RunEnded) -> Step<()> {
+    fn print<'a>(&'a self, _run: &'a Lowered, listener: FioProgress<'a>, ended: &RunEnded) -> Step<()> {
         Err(run::end(listener, ended)?.into())
     }
 }

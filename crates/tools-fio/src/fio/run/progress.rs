@@ -101,7 +101,7 @@ impl Total {
 }
 
 /// Looks on while the jobs run.
-pub struct Watching<'a> {
+pub struct FioProgress<'a> {
     fio: &'a Fio,
     lowered: &'a Lowered,
     stop: StopFlag,
@@ -134,7 +134,7 @@ pub fn unix_ms() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-impl<'a> Watching<'a> {
+impl<'a> FioProgress<'a> {
     /// Looks on from now.
     ///
     /// # Errors
@@ -145,7 +145,7 @@ impl<'a> Watching<'a> {
         reporter: Reporter<'a>,
         schedulers: Schedulers,
         stop: StopFlag,
-    ) -> io::Result<Watching<'a>> {
+    ) -> io::Result<FioProgress<'a>> {
         let invocation = &fio.invocation;
         let shown = match invocation.eta {
             When::Never => Shown::Nowhere,
@@ -154,7 +154,7 @@ impl<'a> Watching<'a> {
             When::Auto if reporter.output.is_normal() && io::stderr().is_terminal() => Shown::Error,
             When::Auto => Shown::Nowhere,
         };
-        Ok(Watching {
+        Ok(FioProgress {
             fio,
             lowered,
             stop,
@@ -384,7 +384,7 @@ impl Aggregate {
     }
 }
 
-impl Progress for Watching<'_> {
+impl Progress for FioProgress<'_> {
     fn job_failed(&mut self, why: &JobFilesError) {
         // Jobs that share a file share the reason.
         let why = why.to_string();

@@ -3,7 +3,7 @@
 use super::act::ActWatch;
 use super::disk::DiskFiles;
 use super::output::Output;
-use super::progress::{Watching, unix_ms};
+use super::progress::{FioProgress, unix_ms};
 use super::recorded;
 use super::report::Reporter;
 use super::schedulers::Schedulers;
@@ -43,7 +43,7 @@ pub fn lowered(fio: &Fio, disk: &mut DiskFiles) -> Step<Lowered> {
 }
 
 /// Where results go, opened, with what is told before the first of them.
-pub fn watching<'a>(fio: &'a Fio, lowered: &'a Lowered, bench: &mut Bench) -> Step<Watching<'a>> {
+pub fn watching<'a>(fio: &'a Fio, lowered: &'a Lowered, bench: &mut Bench) -> Step<FioProgress<'a>> {
     let output = told(Output::open(&fio.invocation).map_err(|error| [error]))?;
     let mut reporter = Reporter::new(fio, lowered, output);
     reporter.output.debug(&debug_lines(fio));
@@ -60,7 +60,7 @@ pub fn watching<'a>(fio: &'a Fio, lowered: &'a Lowered, bench: &mut Bench) -> St
     }
     bench.unopened = Unopened::FailsItsJobs;
     told(
-        Watching::new(fio, lowered, reporter, schedulers, bench.stop)
+        FioProgress::new(fio, lowered, reporter, schedulers, bench.stop)
             .map_err(|error| [format!("--bandwidth-log: {error}")]),
     )
 }
@@ -85,7 +85,7 @@ fn seeds(fio: &Fio, lowered: &Lowered) -> String {
 }
 
 /// Tells what was measured, and which jobs failed.
-pub fn end(mut watching: Watching<'_>, ended: &RunEnded) -> Step<End> {
+pub fn end(mut watching: FioProgress<'_>, ended: &RunEnded) -> Step<End> {
     watching.clear();
     let Some(outcome) = ended.outcome() else { return told(Err(ended.error())) };
     let failed = watching.reporter.end(&outcome.measurement, &outcome.observations)?;

@@ -79,21 +79,21 @@ pub enum Run {
 }
 
 /// What gathers for the tool.
-pub enum Watching<'a> {
+pub enum Io500Progress<'a> {
     /// IOR's.
-    Ior(ior::Watching<'a>),
+    Ior(ior::IorProgress<'a>),
     /// mdtest's.
-    Mdtest(mdtest::Watching<'a>),
+    Mdtest(mdtest::MdtestProgress<'a>),
     /// md-workbench's.
-    Workbench(md_workbench::Watching<'a>),
+    Workbench(md_workbench::MdWorkbenchProgress<'a>),
 }
 
-impl Progress for Watching<'_> {
+impl Progress for Io500Progress<'_> {
     fn phase_ended(&mut self, measured: &PhaseMeasurement) {
         match self {
-            Watching::Ior(watching) => watching.phase_ended(measured),
-            Watching::Mdtest(watching) => watching.phase_ended(measured),
-            Watching::Workbench(watching) => watching.phase_ended(measured),
+            Io500Progress::Ior(watching) => watching.phase_ended(measured),
+            Io500Progress::Mdtest(watching) => watching.phase_ended(measured),
+            Io500Progress::Workbench(watching) => watching.phase_ended(measured),
         }
     }
 }
@@ -123,7 +123,7 @@ fn read_config(path: &str) -> Result<String, FileError> {
 impl Dialect for Io500 {
     const NAME: &'static str = "io500";
     type Run = Run;
-    type Listener<'a> = Watching<'a>;
+    type Listener<'a> = Io500Progress<'a>;
 
     fn read(call: &ToolCall<'_>) -> Step<Io500> {
         let stamp = jiff::Zoned::now().strftime("%Y.%m.%d-%H.%M.%S").to_string();
@@ -171,23 +171,23 @@ impl Dialect for Io500 {
         })
     }
 
-    fn listen<'a>(&'a self, run: &'a Run, bench: &mut Bench) -> Step<Watching<'a>> {
+    fn listen<'a>(&'a self, run: &'a Run, bench: &mut Bench) -> Step<Io500Progress<'a>> {
         match (self.tool(), run) {
-            (Some(Tool::Ior(tool)), Run::Ior(run)) => tool.listen(run, bench).map(Watching::Ior),
-            (Some(Tool::Mdtest(tool)), Run::Mdtest(run)) => tool.listen(run, bench).map(Watching::Mdtest),
-            (Some(Tool::Workbench(tool)), Run::Workbench(run)) => tool.listen(run, bench).map(Watching::Workbench),
+            (Some(Tool::Ior(tool)), Run::Ior(run)) => tool.listen(run, bench).map(Io500Progress::Ior),
+            (Some(Tool::Mdtest(tool)), Run::Mdtest(run)) => tool.listen(run, bench).map(Io500Progress::Mdtest),
+            (Some(Tool::Workbench(tool)), Run::Workbench(run)) => tool.listen(run, bench).map(Io500Progress::Workbench),
             // A run is the tool's at hand.
             _ => Err(End::DialectFailed.into()),
         }
     }
 
-    fn print<'a>(&'a self, run: &'a Run, watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
+    fn print<'a>(&'a self, run: &'a Run, watching: Io500Progress<'a>, ended: &RunEnded) -> Step<()> {
         let printed = match (self.tool(), run, watching) {
-            (Some(Tool::Ior(tool)), Run::Ior(run), Watching::Ior(watching)) => tool.print(run, watching, ended),
-            (Some(Tool::Mdtest(tool)), Run::Mdtest(run), Watching::Mdtest(watching)) => {
+            (Some(Tool::Ior(tool)), Run::Ior(run), Io500Progress::Ior(watching)) => tool.print(run, watching, ended),
+            (Some(Tool::Mdtest(tool)), Run::Mdtest(run), Io500Progress::Mdtest(watching)) => {
                 tool.print(run, watching, ended)
             }
-            (Some(Tool::Workbench(tool)), Run::Workbench(run), Watching::Workbench(watching)) => {
+            (Some(Tool::Workbench(tool)), Run::Workbench(run), Io500Progress::Workbench(watching)) => {
                 tool.print(run, watching, ended)
             }
             _ => Err(End::DialectFailed.into()),

@@ -60,7 +60,7 @@ pub struct Run {
 impl Dialect for Ior {
     const NAME: &'static str = "ior";
     type Run = Run;
-    type Listener<'a> = Watching<'a>;
+    type Listener<'a> = IorProgress<'a>;
 
     fn read(call: &ToolCall<'_>) -> Step<Ior> {
         let mut file = |path: &str| plumb_text::bounded::read_to_string(path).map_err(FileError::io(path));
@@ -154,7 +154,7 @@ impl Dialect for Ior {
         Load::here(&run.lowered.workload)
     }
 
-    fn listen<'a>(&'a self, run: &'a Run, bench: &mut Bench) -> Step<Watching<'a>> {
+    fn listen<'a>(&'a self, run: &'a Run, bench: &mut Bench) -> Step<IorProgress<'a>> {
         bench.division = Division::Groups;
         let (test, repetition) = (&self.tests[run.test], run.lowered.repetition);
         let library = mpi_io(test)?;
@@ -163,7 +163,7 @@ impl Dialect for Ior {
         if let Some(library) = &shows {
             library.watch_hints();
         }
-        Ok(Watching { ior: self, test, repetition, accesses: Vec::new(), shows, failed: None })
+        Ok(IorProgress { ior: self, test, repetition, accesses: Vec::new(), shows, failed: None })
     }
 
     /// JSON and CSV stay what they are after `>FILE 2>&1`.
@@ -172,7 +172,7 @@ impl Dialect for Ior {
         if is_table { LinePlace::Last } else { LinePlace::LastUnlessMerged }
     }
 
-    fn print<'a>(&'a self, run: &'a Run, watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
+    fn print<'a>(&'a self, run: &'a Run, watching: IorProgress<'a>, ended: &RunEnded) -> Step<()> {
         let test = &self.tests[run.test];
         if let Some(error) = watching.failed {
             report_files::or_report(Err(error), "ior", FAILED)?;
@@ -362,7 +362,7 @@ fn hints(test: &Test) -> Step<BTreeMap<String, String>> {
 }
 
 /// Prints each result as it is there.
-pub struct Watching<'a> {
+pub struct IorProgress<'a> {
     ior: &'a Ior,
     test: &'a Test,
     repetition: u32,
@@ -373,7 +373,7 @@ pub struct Watching<'a> {
     failed: Option<DialectError>,
 }
 
-impl Watching<'_> {
+impl IorProgress<'_> {
     /// Between the rows of a table. JSON and CSV stay what they are.
     fn remark(&self, text: &str) {
         match self.test.form {
@@ -400,7 +400,7 @@ impl Watching<'_> {
     }
 }
 
-impl Progress for Watching<'_> {
+impl Progress for IorProgress<'_> {
     fn clock_starts(&mut self, phase: &str) {
         let facts = Facts { repetition: self.repetition, ranks_per_node: self.ior.ranks_per_node, ..Facts::default() };
         let said = print::begins(self.test, phase, &ior::lower::readers(self.test, &facts), &report_files::ctime());

@@ -8,7 +8,7 @@ use plumb_engine::guard::{OutputFile, Remover};
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
 use plumb_study::{Bench, Division, Progress, RunError};
-use plumb_tools_hpc::md_workbench::{self, Asked, Facts, Part, PartKind, Settings, Sums, lower, print};
+use plumb_tools_hpc::md_workbench::{self, Asked, Facts, MdWorkbenchSettings, Part, PartKind, Sums, lower, print};
 use plumb_tools_run::ToolCall;
 use plumb_tools_run::error::DialectError;
 use plumb_tools_run::report_files;
@@ -24,7 +24,7 @@ const TOOL: &str = "md-workbench";
 
 /// md-workbench's phases, one run. The code is 0 where operations failed, as the tool's is, and 1 where -X found other data.
 pub struct MdWorkbench {
-    settings: Settings,
+    settings: MdWorkbenchSettings,
     facts: Facts,
     parts: Vec<Part>,
     has_run: bool,
@@ -41,7 +41,7 @@ pub struct MdWorkbench {
 impl Dialect for MdWorkbench {
     const NAME: &'static str = TOOL;
     type Run = Workload;
-    type Listener<'a> = Watching<'a>;
+    type Listener<'a> = MdWorkbenchProgress<'a>;
 
     fn read(call: &ToolCall<'_>) -> Step<MdWorkbench> {
         let settings = match md_workbench::read(call.words, machine::launched().as_ref()) {
@@ -74,12 +74,12 @@ impl Dialect for MdWorkbench {
         Load::here(run)
     }
 
-    fn listen<'a>(&'a self, _run: &'a Workload, bench: &mut Bench) -> Step<Watching<'a>> {
+    fn listen<'a>(&'a self, _run: &'a Workload, bench: &mut Bench) -> Step<MdWorkbenchProgress<'a>> {
         bench.division = Division::Workers;
-        Ok(Watching { tool: self, written: BTreeSet::new(), failed: None })
+        Ok(MdWorkbenchProgress { tool: self, written: BTreeSet::new(), failed: None })
     }
 
-    fn print<'a>(&'a self, _run: &'a Workload, watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
+    fn print<'a>(&'a self, _run: &'a Workload, watching: MdWorkbenchProgress<'a>, ended: &RunEnded) -> Step<()> {
         if let Err(error) = &ended.result {
             error_line!("{TOOL}: {error}");
             if !matches!(error, RunError::EndedEarly { .. }) {
@@ -100,7 +100,7 @@ impl Dialect for MdWorkbench {
 
 impl MdWorkbench {
     /// A run that was read from the words of a command, which are with its name.
-    pub fn of(settings: Settings, command: &[String], report: Report) -> Step<MdWorkbench> {
+    pub fn of(settings: MdWorkbenchSettings, command: &[String], report: Report) -> Step<MdWorkbench> {
         report.print(&print::head(&settings, command, &now()));
         let goes_on = !settings.precreates && settings.start_item.is_none();
         let start = match (settings.start_item, goes_on) {
@@ -154,7 +154,7 @@ impl MdWorkbench {
 
     /// Keeps where the next run goes on; behind the last phase, the directory goes, if nothing else is in it.
     fn conclude(&self) -> Step<()> {
-        let Settings { directory, status_file, .. } = &self.settings;
+        let MdWorkbenchSettings { directory, status_file, .. } = &self.settings;
         if !self.settings.cleans_up {
             let written = report_files::write(
                 OutputFile::named("--run-info-file", status_file),
@@ -183,7 +183,7 @@ fn position(path: &str) -> Result<u64, DialectError> {
 }
 
 /// Prints each phase when it has ended.
-pub struct Watching<'a> {
+pub struct MdWorkbenchProgress<'a> {
     tool: &'a MdWorkbench,
     /// Files of latencies that this run wrote to.
     written: BTreeSet<String>,
@@ -191,7 +191,7 @@ pub struct Watching<'a> {
     failed: Option<DialectError>,
 }
 
-impl Watching<'_> {
+impl MdWorkbenchProgress<'_> {
     fn part(&self, phase: &str) -> Option<&Part> {
         let settings = &self.tool.settings;
         self.tool.parts.iter().find(|part| part.phase(settings) == phase)
@@ -221,7 +221,7 @@ impl Watching<'_> {
     }
 }
 
-impl Progress for Watching<'_> {
+impl Progress for MdWorkbenchProgress<'_> {
     fn op_log(&mut self, phase: &str, worker: &str, ops: &mut dyn Iterator<Item = LoggedOp>) {
         let settings = &self.tool.settings;
         let is_rank_0 = worker.rsplit('/').next() == Some("0");

@@ -11,7 +11,9 @@ use plumb_study::{Bench, Division, Progress, RunError};
 use plumb_tools_hpc::aiori::FileSystem;
 use plumb_tools_hpc::mdtest::print::OpFile;
 use plumb_tools_hpc::mdtest::trace::{self, Trace};
-use plumb_tools_hpc::mdtest::{self, Asked, Facts, IterationResult, Lowered, Settings, Test, lower, print, verbose};
+use plumb_tools_hpc::mdtest::{
+    self, Asked, Facts, IterationResult, Lowered, MdtestSettings, Test, lower, print, verbose,
+};
 use plumb_tools_run::ToolCall;
 use plumb_tools_run::error::DialectError;
 use plumb_tools_run::report_files;
@@ -22,7 +24,7 @@ use std::path::Path;
 
 /// mdtest's tests; what is wrong goes to standard error, and the code is then 1.
 pub struct Mdtest {
-    settings: Settings,
+    settings: MdtestSettings,
     /// Seed of the data, and of orders that have none of their own.
     seed: i32,
     /// The directories were not there before.
@@ -38,7 +40,7 @@ pub struct Mdtest {
 impl Dialect for Mdtest {
     const NAME: &'static str = "mdtest";
     type Run = Lowered;
-    type Listener<'a> = Watching<'a>;
+    type Listener<'a> = MdtestProgress<'a>;
 
     fn read(call: &ToolCall<'_>) -> Step<Mdtest> {
         let settings = match mdtest::read(call.words, machine::launched().as_ref()) {
@@ -101,10 +103,10 @@ impl Dialect for Mdtest {
         Load::here(&run.workload)
     }
 
-    fn listen<'a>(&'a self, run: &'a Lowered, bench: &mut Bench) -> Step<Watching<'a>> {
+    fn listen<'a>(&'a self, run: &'a Lowered, bench: &mut Bench) -> Step<MdtestProgress<'a>> {
         bench.division = Division::Workers;
         let trace = Trace::new(&self.settings, &run.facts);
-        Ok(Watching {
+        Ok(MdtestProgress {
             settings: &self.settings,
             result: IterationResult::default(),
             tasks: run.facts.tasks,
@@ -114,8 +116,8 @@ impl Dialect for Mdtest {
         })
     }
 
-    fn print<'a>(&'a self, run: &'a Lowered, watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
-        let Watching { result, trace, failed, .. } = watching;
+    fn print<'a>(&'a self, run: &'a Lowered, watching: MdtestProgress<'a>, ended: &RunEnded) -> Step<()> {
+        let MdtestProgress { result, trace, failed, .. } = watching;
         report_files::or_report(failed.map_or(Ok(()), Err), "mdtest", End::DialectFailed)?;
         if let (Some(mut trace), Ok(_), None) = (trace, &ended.result, ended.signal) {
             trace.print(None, &result, &mut |lines| self.report.print(lines));
@@ -157,7 +159,7 @@ impl Dialect for Mdtest {
 
 impl Mdtest {
     /// A run that was read from the words of a command, which are with its name.
-    pub fn of(settings: Settings, command: &[String], report: Report) -> Step<Mdtest> {
+    pub fn of(settings: MdtestSettings, command: &[String], report: Report) -> Step<Mdtest> {
         let seed = settings.data_seed.unwrap_or_else(machine::seed_by_clock);
         report.print(&print::head(&settings, command, &machine::now()));
         let place = Path::new(&settings.directories[0]);
@@ -222,8 +224,8 @@ impl Mdtest {
 }
 
 /// Gathers what was measured.
-pub struct Watching<'a> {
-    settings: &'a Settings,
+pub struct MdtestProgress<'a> {
+    settings: &'a MdtestSettings,
     result: IterationResult,
     tasks: u32,
     trace: Option<Trace<'a>>,
@@ -232,7 +234,7 @@ pub struct Watching<'a> {
     failed: Option<DialectError>,
 }
 
-impl Progress for Watching<'_> {
+impl Progress for MdtestProgress<'_> {
     fn op_log(&mut self, phase: &str, worker: &str, ops: &mut dyn Iterator<Item = LoggedOp>) {
         let Some(OpFile { path, bytes }) = print::op_file(self.settings, phase, worker) else { return };
         let mut of_files = ops.filter(|op| !matches!(op.kind, OpKind::Sync | OpKind::Command));

@@ -7,8 +7,8 @@ use plumb_cli::output::print;
 use plumb_engine::net::{DatagramHeader, Flow, Flows, connect_tcp, datagram_socket, segment_bytes};
 use plumb_engine::signals::StopFlag;
 use plumb_tools_net::iperf2::{
-    Ask, DASHES, LAST_TRIES, Look, Met, REPORT_BYTES, Row, ServerReport, Settings, Stream, Test, blocks as blocks_of,
-    bounces as bounces_of, flow, form, tcp_head,
+    Ask, DASHES, Iperf2Settings, LAST_TRIES, Look, Met, REPORT_BYTES, Row, ServerReport, Stream, Test,
+    blocks as blocks_of, bounces as bounces_of, flow, form, tcp_head,
 };
 use plumb_workload::net::{DatagramForm, NetOp};
 use std::io::{Read, Write};
@@ -33,7 +33,7 @@ const DRAIN_PAUSE: Duration = Duration::from_millis(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// A test, from its connections to the server's report.
-pub fn run(settings: &Settings, host: &str, bind: Option<IpAddr>, stop: StopFlag) -> Result<(), TestError> {
+pub fn run(settings: &Iperf2Settings, host: &str, bind: Option<IpAddr>, stop: StopFlag) -> Result<(), TestError> {
     let test = &settings.test;
     let no_host = |why: String| TestError::Host { host: host.to_owned(), why };
     let all = (host, settings.port).to_socket_addrs().map_err(|error| no_host(error.to_string()))?;
@@ -165,7 +165,7 @@ pub fn first_facts(socket: std::os::fd::BorrowedFd<'_>) -> Option<[u64; 3]> {
 
 /// Says to the server that this was the last datagram, until it answers with what came.
 fn last(
-    settings: &Settings,
+    settings: &Iperf2Settings,
     look: Look,
     form: DatagramForm,
     streams: &[Stream],

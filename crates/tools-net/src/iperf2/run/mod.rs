@@ -9,7 +9,7 @@ use plumb_cli::exit::{End, Stopped};
 use plumb_cli::output::{error_line, print};
 use plumb_engine::net::{ConnectError, SocketOptions, buffers};
 use plumb_engine::signals;
-use plumb_tools_net::iperf2::{self, Asked, Met, Settings, Stream, Test, VERSION, help};
+use plumb_tools_net::iperf2::{self, Asked, Iperf2Settings, Met, Stream, Test, VERSION, help};
 use plumb_tools_net::iperf3::bytes_text;
 use plumb_tools_run::{ToolCall, dashes};
 use std::net::{IpAddr, SocketAddr};
@@ -133,7 +133,7 @@ fn met(number: u64, here: SocketAddr, there: SocketAddr, met: Met) -> (Stream, M
 }
 
 /// What a program says of itself, with the room for data that its first socket has.
-fn banner(settings: &Settings, verb: &str, streams: Option<u32>, socket: BorrowedFd<'_>) -> String {
+fn banner(settings: &Iperf2Settings, verb: &str, streams: Option<u32>, socket: BorrowedFd<'_>) -> String {
     let Test { udp, block, window, rate, service, no_delay, bounces, .. } = &settings.test;
     let protocol = if *udp { "UDP" } else { "TCP" };
     let mut text = format!("{verb} {protocol} port {}", settings.port);

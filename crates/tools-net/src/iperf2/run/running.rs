@@ -4,7 +4,7 @@ use jiff::Zoned;
 use plumb_cli::output::print;
 use plumb_engine::net::{Counts, Flows, TcpFacts};
 use plumb_result::Histogram;
-use plumb_tools_net::iperf2::{Latency, Look, Row, ServerReport, Settings, Stream};
+use plumb_tools_net::iperf2::{Iperf2Settings, Latency, Look, Row, ServerReport, Stream};
 use std::time::{Duration, Instant};
 
 /// Times of round trips, which are in ns.
@@ -34,7 +34,7 @@ struct Reading {
 
 /// Running flows, and what was printed of them.
 pub struct Running<'a> {
-    settings: &'a Settings,
+    settings: &'a Iperf2Settings,
     look: Look,
     streams: &'a [Stream],
     pub flows: Flows,
@@ -59,7 +59,7 @@ pub struct Running<'a> {
 impl<'a> Running<'a> {
     /// Starts them, for a time where they end by themselves.
     pub fn start(
-        settings: &'a Settings,
+        settings: &'a Iperf2Settings,
         look: Look,
         streams: &'a [Stream],
         flows: Flows,

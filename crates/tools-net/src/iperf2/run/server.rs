@@ -9,8 +9,8 @@ use plumb_cli::unauthenticated::warn_beyond_loopback;
 use plumb_engine::net::{ConnectError, DatagramHeader, Flow, Flows, SocketOptions, datagram_socket, listen_tcp};
 use plumb_engine::signals::StopFlag;
 use plumb_tools_net::iperf2::{
-    Ask, Back, DASHES, Look, Met, Settings, Stream, Test, answer, blocks as blocks_of, bounces as bounces_of, flow,
-    form, tcp_head,
+    Ask, Back, DASHES, Iperf2Settings, Look, Met, Stream, Test, answer, blocks as blocks_of, bounces as bounces_of,
+    flow, form, tcp_head,
 };
 use plumb_workload::net::NetOp;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -41,7 +41,7 @@ const LOOK_FOR_END: Duration = Duration::from_millis(5);
 const REPORTS: u64 = 2;
 
 struct Shared {
-    settings: Settings,
+    settings: Iperf2Settings,
     stop: StopFlag,
     /// Streams that go on.
     open: AtomicU64,
@@ -50,7 +50,7 @@ struct Shared {
 }
 
 /// The address where a server listens, and what its sockets are given.
-fn place(settings: &Settings, bind: Option<IpAddr>) -> (SocketAddr, SocketOptions) {
+fn place(settings: &Iperf2Settings, bind: Option<IpAddr>) -> (SocketAddr, SocketOptions) {
     let address = bind.unwrap_or(if settings.is_v6 { Ipv6Addr::LOCALHOST.into() } else { Ipv4Addr::LOCALHOST.into() });
     if bind.is_none() {
         error_line!("plumb: listening on loopback only; use -B 0.0.0.0 or -B :: to serve other hosts");
@@ -65,7 +65,7 @@ fn bind_failed(source: ConnectError) -> TestError {
 }
 
 /// Checks that a server could listen, and prints its warnings: one in the background has no standard error.
-pub fn check(settings: &Settings, bind: Option<IpAddr>) -> Result<(), TestError> {
+pub fn check(settings: &Iperf2Settings, bind: Option<IpAddr>) -> Result<(), TestError> {
     let (at, own) = place(settings, bind);
     match settings.test.udp {
         true => datagram_socket(None, Some(at), &own).map(drop),
@@ -75,7 +75,7 @@ pub fn check(settings: &Settings, bind: Option<IpAddr>) -> Result<(), TestError>
 }
 
 /// Serves until a signal comes, or its time is over.
-pub fn serve(settings: &Settings, bind: Option<IpAddr>, stop: StopFlag) -> Result<(), TestError> {
+pub fn serve(settings: &Iperf2Settings, bind: Option<IpAddr>, stop: StopFlag) -> Result<(), TestError> {
     let udp = settings.test.udp;
     let (at, own) = place(settings, bind);
     let shared =
@@ -294,7 +294,7 @@ fn send_back(shared: &Shared, to: IpAddr, own: Option<IpAddr>, ask: &Ask, back: 
         ..own_test.clone()
     };
     let host = to.to_canonical().to_string();
-    let settings = Settings { host: Some(host.clone()), port: back.port, test, ..shared.settings.clone() };
+    let settings = Iperf2Settings { host: Some(host.clone()), port: back.port, test, ..shared.settings.clone() };
     client::run(&settings, &host, own.map(|own| own.to_canonical()), shared.stop)
 }
 
@@ -310,7 +310,7 @@ pub struct BackServer {
 impl BackServer {
     /// Listens for the server at `server`, and for no other peer.
     pub fn listen(
-        settings: &Settings,
+        settings: &Iperf2Settings,
         back: Back,
         bind: Option<IpAddr>,
         server: IpAddr,
@@ -330,7 +330,7 @@ impl BackServer {
         listener.set_nonblocking(true)?;
         let back = Back { port: listener.local_addr()?.port(), ..back };
         if !settings.csv {
-            let settings = Settings { port: back.port, ..settings.clone() };
+            let settings = Iperf2Settings { port: back.port, ..settings.clone() };
             print(&format!("{DASHES}{}{DASHES}", banner(&settings, "Server listening on", None, listener.as_fd())));
         }
         let count = AtomicU64::new(settings.test.streams.into());

@@ -3,7 +3,7 @@
 use super::control::TestError;
 use plumb_engine::guard::{Access, FileOpening, GuardedFile, Intent, IoMode, Permissions, WrittenContent};
 use plumb_engine::net::{KeepAlive, SocketOptions};
-use plumb_tools_net::iperf3::{Params, Settings};
+use plumb_tools_net::iperf3::{Iperf3Settings, Params};
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,7 +26,7 @@ pub struct Local {
 
 impl Local {
     /// As the command line has it.
-    pub fn of(settings: &Settings, permissions: &Permissions) -> Local {
+    pub fn of(settings: &Iperf3Settings, permissions: &Permissions) -> Local {
         let file = |path| StreamFile {
             path: PathBuf::from(path),
             permissions: permissions.clone(),

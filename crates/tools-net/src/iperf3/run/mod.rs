@@ -21,7 +21,7 @@ use plumb_engine::guard::OutputFile;
 use plumb_engine::net::{Flow, buffers};
 use plumb_engine::signals::{self, StopFlag};
 use plumb_tools_net::iperf3::{
-    self, Asked, COOKIE_BYTES, Client, Ending, Json, Opened, Output, Settings, Start, VERSION, help,
+    self, Asked, COOKIE_BYTES, Client, Ending, Iperf3Settings, Json, Opened, Output, Start, VERSION, help,
 };
 use plumb_tools_run::ToolCall;
 use plumb_tools_run::cpus::run_on;
@@ -99,7 +99,7 @@ fn stop_flag() -> Result<StopFlag, Stopped> {
     signals::install().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))
 }
 
-fn write_pid(settings: &Settings) -> Result<(), Stopped> {
+fn write_pid(settings: &Iperf3Settings) -> Result<(), Stopped> {
     let Some(path) = &settings.pid_file else { return Ok(()) };
     OutputFile::named("--pidfile", path)
         .write(format!("{}\0", std::process::id()).as_bytes())
@@ -107,7 +107,7 @@ fn write_pid(settings: &Settings) -> Result<(), Stopped> {
 }
 
 fn as_client(
-    settings: &Settings,
+    settings: &Iperf3Settings,
     client: &Client,
     bind: Option<IpAddr>,
     local: Local,

@@ -10,8 +10,8 @@ use plumb_engine::rng::Rng;
 use plumb_result::Histogram;
 use plumb_stats::estimate::t_quantile;
 use plumb_tools_net::netperf::{
-    Confidence, Cpu, Direction, End, Form, Interim, Length, Message, Report, Request, Response, Results, Settings,
-    flow, half_width, length_ops, not_confident, title, trip_bytes,
+    Confidence, Cpu, Direction, End, Form, Interim, Length, Message, NetperfSettings, Report, Request, Response,
+    Results, flow, half_width, length_ops, not_confident, title, trip_bytes,
 };
 use plumb_tools_run::cpus::run_on;
 use plumb_workload::net::{BLOCK_BYTES_MAX, DATAGRAM_BYTES_MAX, NetWork, Transport};
@@ -82,7 +82,7 @@ struct Made {
 }
 
 /// Makes the test, as often as it takes, and prints it.
-pub fn run(settings: &Settings) -> Result<(), TestError> {
+pub fn run(settings: &NetperfSettings) -> Result<(), TestError> {
     if let Some(processor) = settings.processor.local {
         run_on(&[processor]).map_err(|source| TestError::Processor { processor, source })?;
     }
@@ -187,8 +187,8 @@ fn uuid() -> String {
     )
 }
 
-fn connect(settings: &Settings) -> Result<Control, TestError> {
-    let Settings { host, port, .. } = settings;
+fn connect(settings: &NetperfSettings) -> Result<Control, TestError> {
+    let NetperfSettings { host, port, .. } = settings;
     let mut last = None;
     for to in resolve(host, *port, settings.is_v6)? {
         let local = settings.local.as_ref();
@@ -205,7 +205,7 @@ fn connect(settings: &Settings) -> Result<Control, TestError> {
 
 /// One test, from the request to the far end's results.
 fn once(
-    settings: &Settings,
+    settings: &NetperfSettings,
     far_end: &mut FarEnd,
     request: &Request,
     target: IpAddr,
@@ -258,7 +258,7 @@ fn once(
     Ok(made(settings, request.direction, moved, (at_first, own_sizes), remote))
 }
 
-fn new_sockets(settings: &Settings, bind: Option<SocketAddr>) -> NewSockets {
+fn new_sockets(settings: &NetperfSettings, bind: Option<SocketAddr>) -> NewSockets {
     NewSockets {
         bind,
         options: SocketOptions {
@@ -273,7 +273,7 @@ fn new_sockets(settings: &Settings, bind: Option<SocketAddr>) -> NewSockets {
 }
 
 /// Bytes that this end sends and receives at once, with these buffers.
-fn call_sizes(settings: &Settings, buffers: [u32; 2]) -> Result<[u32; 2], TestError> {
+fn call_sizes(settings: &NetperfSettings, buffers: [u32; 2]) -> Result<[u32; 2], TestError> {
     let most = if settings.udp { DATAGRAM_BYTES_MAX } else { BLOCK_BYTES_MAX };
     let sizes =
         [settings.send.local.unwrap_or(buffers[0].min(most)), settings.receive.local.unwrap_or(buffers[1].min(most))];
@@ -298,7 +298,12 @@ struct Moved {
 }
 
 /// Moves the data of a test, from its start until all has come.
-fn move_data(settings: &Settings, far_end: &FarEnd, request: &Request, flows: &mut Flows) -> Result<Moved, TestError> {
+fn move_data(
+    settings: &NetperfSettings,
+    far_end: &FarEnd,
+    request: &Request,
+    flows: &mut Flows,
+) -> Result<Moved, TestError> {
     let before = Ticks::now();
     let is_direct = settings.direct.is_some();
     let time = match request.length {
@@ -335,7 +340,7 @@ fn move_data(settings: &Settings, far_end: &FarEnd, request: &Request, flows: &m
 }
 
 /// The far end as its netserver reports it.
-fn netserver_end(settings: &Settings, response: &Response, results: Results) -> End {
+fn netserver_end(settings: &NetperfSettings, response: &Response, results: Results) -> End {
     let far = |size: Option<u32>| size.map_or(-1, i64::from);
     End {
         buffers: [settings.buffers.remote, response.buffers.map(Some), results.buffers.map(Some)],
@@ -353,7 +358,7 @@ fn netserver_end(settings: &Settings, response: &Response, results: Results) -> 
 
 /// A test of both ends; the first buffers and the sizes of calls are this end's.
 fn made(
-    settings: &Settings,
+    settings: &NetperfSettings,
     direction: Direction,
     moved: Moved,
     (at_first, sizes): ([u32; 2], [i64; 2]),
@@ -414,7 +419,7 @@ fn say_end(flows: &Flows) {
 
 /// Waits until the data has moved, and prints what has moved in between.
 fn wait(
-    settings: &Settings,
+    settings: &NetperfSettings,
     far_end: &FarEnd,
     flows: &Flows,
     began: Instant,

@@ -7,7 +7,9 @@ mod server;
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::output::{error_line, error_text, print};
 use plumb_engine::net::{ConnectError, Flows, OptionError};
-use plumb_tools_net::netperf::{self, Asked, Cpu, Length, Message, SELECTORS, Settings, Wrong, help};
+use plumb_tools_net::netperf::{
+    self, Asked, Cpu, Length, Message, NetperfSettings, NetperfUsageError, SELECTORS, help,
+};
 use plumb_tools_run::cpus::CpuError;
 use plumb_tools_run::{ToolCall, dashes};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -136,13 +138,13 @@ fn printed(text: &str) -> End {
     End::Done
 }
 
-fn complain(tool: &str, wrong: &Wrong) -> End {
+fn complain(tool: &str, wrong: &NetperfUsageError) -> End {
     match wrong {
-        Wrong::NoUsualPort(_) => {
+        NetperfUsageError::NoUsualPort(_) => {
             print(&format!("{wrong}\n"));
             return FAILED;
         }
-        Wrong::Test(_) => print(&format!("{wrong}\n")),
+        NetperfUsageError::Test(_) => print(&format!("{wrong}\n")),
         _ => error_text!("{tool}: {wrong}\nTry `{tool} -h'.\n"),
     }
     End::DialectFailed
@@ -234,7 +236,7 @@ fn unexpected(message: &Message) -> TestError {
 }
 
 /// The host of a name or an address, as titles print it.
-fn host_of(settings: &Settings) -> &str {
+fn host_of(settings: &NetperfSettings) -> &str {
     settings.data.remote.as_deref().unwrap_or(&settings.host)
 }
 

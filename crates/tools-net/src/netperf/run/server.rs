@@ -9,8 +9,8 @@ use plumb_cli::output::{error_line, print};
 use plumb_cli::unauthenticated::warn_beyond_loopback;
 use plumb_engine::net::{Flow, Flows, NewSockets, SocketOptions, congestion};
 use plumb_tools_net::netperf::{
-    Direction, Kind, Length, Message, PROCESSOR_MAX, Refused, Request, Response, Results, Server as Settings, flow,
-    length_ops, trip_bytes,
+    Direction, Kind, Length, Message, PROCESSOR_MAX, Refused, Request, Response, Results, Server as NetperfSettings,
+    flow, length_ops, trip_bytes,
 };
 use plumb_tools_run::cpus::run_on;
 use plumb_workload::net::{BLOCK_BYTES_MAX, DATAGRAM_BYTES_MAX, NetWork, Transport};
@@ -43,7 +43,7 @@ const QUIET: Duration = Duration::from_millis(200);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// Serves until the process is ended.
-pub fn serve(settings: &Settings) -> Result<End, Stopped> {
+pub fn serve(settings: &NetperfSettings) -> Result<End, Stopped> {
     let listeners = match listen(settings) {
         Ok(listeners) => listeners,
         Err(error) => {
@@ -95,7 +95,7 @@ pub fn serve(settings: &Settings) -> Result<End, Stopped> {
     }
 }
 
-fn listen(settings: &Settings) -> Result<Vec<TcpListener>, TestError> {
+fn listen(settings: &NetperfSettings) -> Result<Vec<TcpListener>, TestError> {
     let (four, six) = (IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv6Addr::LOCALHOST));
     let addresses = match (&settings.listen, settings.is_v6) {
         (Some(host), is_v6) => vec![resolve(host, settings.port, is_v6)?[0].ip()],

@@ -46,7 +46,7 @@ const JOBS: &[&str] = &[
 ];
 
 const PRINT: &str = "src/fio/print/source.rs";
-const LOGS: &str = "../plumb/src/commands/dialect/fio/logs.rs";
+const LOGS: &str = "src/fio/run/logs.rs";
 
 /// Options that change no workload, each with the source that acts on it and how that calls it.
 const ELSEWHERE: &[(&str, &str, &str)] = &[
@@ -71,7 +71,7 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("per_job_logs", LOGS, "per_job"),
     ("log_store_compressed", LOGS, "store_compressed"),
     ("log_alternate_epoch", LOGS, "alternate_epoch"),
-    ("ioscheduler", "../plumb/src/commands/dialect/fio/schedulers.rs", "scheduler"),
+    ("ioscheduler", "src/fio/run/schedulers.rs", "scheduler"),
     // Of jobs that another host sent.
     ("unique_filename", "src/fio/lower/names.rs", "unique_filename"),
 ];

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// What is done here while hosts run their jobs.
-pub struct Watching<'a> {
+pub struct ClientProgress<'a> {
     serving: &'a [Serving],
     /// When phases started, milliseconds since 1970.
     pub starts: Vec<u64>,
@@ -29,12 +29,12 @@ pub struct Watching<'a> {
     stop: StopFlag,
 }
 
-impl<'a> Watching<'a> {
+impl<'a> ClientProgress<'a> {
     /// Nothing has begun.
-    pub fn new(serving: &'a [Serving], asked: &Trigger, stop: StopFlag) -> Watching<'a> {
+    pub fn new(serving: &'a [Serving], asked: &Trigger, stop: StopFlag) -> ClientProgress<'a> {
         // As with fio, the command of `--trigger` is not run where others run the jobs.
         let trigger = TriggerWatch::new(&Trigger { command: None, ..asked.clone() });
-        Watching { serving, starts: Vec::new(), begun: BTreeSet::new(), is_wrong: false, trigger, stop }
+        ClientProgress { serving, starts: Vec::new(), begun: BTreeSet::new(), is_wrong: false, trigger, stop }
     }
 
     /// Runs the command of `--trigger-remote` on each host, if the trigger was pulled; whether all is well. A host that the command
@@ -57,7 +57,7 @@ impl<'a> Watching<'a> {
     }
 }
 
-impl Progress for Watching<'_> {
+impl Progress for ClientProgress<'_> {
     fn clock_starts(&mut self, _phase: &str) {
         self.starts.push(unix_ms());
     }

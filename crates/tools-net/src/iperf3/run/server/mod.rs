@@ -15,7 +15,7 @@ use plumb_cli::unauthenticated::warn_beyond_loopback;
 use plumb_engine::net::{ConnectError, Elsewhere, SocketOptions, datagram_socket, has_sctp, listen_tcp};
 use plumb_engine::signals::StopFlag;
 use plumb_tools_net::iperf3::{
-    AUTHORIZATION_FAILED, COOKIE_BYTES, Gate, Limits, Output, Server as Asked, Settings, State, udp_reply,
+    AUTHORIZATION_FAILED, COOKIE_BYTES, Gate, Iperf3Settings, Limits, Output, Server as Asked, State, udp_reply,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::VecDeque;
@@ -77,7 +77,7 @@ struct Shared {
     registry: Mutex<Registry>,
     /// Connections that have not sent their cookie.
     pending: Arc<Pending>,
-    settings: Settings,
+    settings: Iperf3Settings,
     limits: Limits,
     /// Seconds whose mean the limit of the rate is about.
     rate_seconds: u32,
@@ -137,7 +137,7 @@ pub struct Own {
 
 /// Serves until a signal comes.
 pub fn serve(
-    settings: &Settings,
+    settings: &Iperf3Settings,
     asked: &Asked,
     bind: Bind,
     Own { local, identity, gate }: Own,
@@ -255,7 +255,7 @@ impl From<Option<IpAddr>> for Bind {
     }
 }
 
-fn listen(settings: &Settings, bind: &Bind, local: &Local) -> Result<Sockets, ConnectError> {
+fn listen(settings: &Iperf3Settings, bind: &Bind, local: &Local) -> Result<Sockets, ConnectError> {
     let (four, six) = (IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv6Addr::LOCALHOST));
     let mut sockets = Sockets { tcp: Vec::new(), udp: Vec::new(), other: Vec::new() };
     let addresses = match (bind, settings.is_v6) {
