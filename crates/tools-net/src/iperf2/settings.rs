@@ -3,7 +3,7 @@
 use super::options::WORDS;
 use super::wire::BOUNCE_BYTES_MIN;
 use crate::iperf3::Unit;
-use crate::iperf3::settings::{Wrong, said};
+use crate::iperf3::settings::{Iperf3UsageError, said};
 use plumb_tools::Support;
 use plumb_tools::options::Role;
 use plumb_workload::net::BURST_HEAD_BYTES;
@@ -164,7 +164,7 @@ fn number(text: &str) -> Option<f64> {
 ///
 /// # Errors
 /// The first thing that is wrong with it.
-pub fn read(words: &[String]) -> Result<Asked, Wrong> {
+pub fn read(words: &[String]) -> Result<Asked, Iperf3UsageError> {
     let said = said(words, WORDS)?;
     let has = |name: &str| said.iter().any(|(row, _)| row.name == name);
     for asked in [("help", Asked::Help), ("version", Asked::Version)] {
@@ -173,7 +173,7 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
         }
     }
     if has("server") == has("client") {
-        return Err(Wrong::Parameter("give either -c HOST or -s"));
+        return Err(Iperf3UsageError::Parameter("give either -c HOST or -s"));
     }
     let udp = has("udp");
     let mut test = Test {
@@ -212,23 +212,23 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
     };
     let (mut packets, mut listen_port) = (None, None);
     for (row, value) in &said {
-        let wrong = |expected| Wrong::Value { name: row.name, given: value.clone(), expected };
+        let wrong = |expected| Iperf3UsageError::Value { name: row.name, given: value.clone(), expected };
         let within =
             |most: f64, expected| number(value).filter(|&number| number <= most).ok_or_else(|| wrong(expected));
         match row.support {
-            Support::NotYet(why) | Support::Never(why) => return Err(Wrong::NotYet { name: row.name, why }),
+            Support::NotYet(why) | Support::Never(why) => return Err(Iperf3UsageError::NotYet { name: row.name, why }),
             Support::Ignored(why) => settings.ignored.push((row.name, why)),
             Support::Works => {}
         }
         match row.role {
             Role::Server if row.name == "daemon" && has("client") => {
-                return Err(Wrong::Parameter("a client cannot be run as a daemon"));
+                return Err(Iperf3UsageError::Parameter("a client cannot be run as a daemon"));
             }
             Role::Client if has("server") => {
-                return Err(Wrong::Parameter("some option you are trying to set is client only"));
+                return Err(Iperf3UsageError::Parameter("some option you are trying to set is client only"));
             }
             Role::Server if has("client") => {
-                return Err(Wrong::Parameter("some option you are trying to set is server only"));
+                return Err(Iperf3UsageError::Parameter("some option you are trying to set is server only"));
             }
             _ => {}
         }
@@ -265,7 +265,7 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
             "bounceback-period" => {
                 let seconds = within(86400.0, "0, or at most 86400 seconds")?;
                 let bounces =
-                    test.bounces.as_mut().ok_or(Wrong::Parameter("--bounceback-period goes with --bounceback"))?;
+                    test.bounces.as_mut().ok_or(Iperf3UsageError::Parameter("--bounceback-period goes with --bounceback"))?;
                 bounces.1 = seconds;
             }
             "histograms" => {
@@ -302,18 +302,18 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
         test.back = Some(Back { port, at_once: has("dualtest") });
         if udp {
             let why = "-d and -r go with TCP only: datagrams would go to whoever has sent the first one";
-            return Err(Wrong::Parameter(why));
+            return Err(Iperf3UsageError::Parameter(why));
         }
         if test.reverse || test.full_duplex || test.bounces.is_some() || test.trip_times {
-            return Err(Wrong::Parameter("-d and -r do not go with -R, --full-duplex, --bounceback and --trip-times"));
+            return Err(Iperf3UsageError::Parameter("-d and -r do not go with -R, --full-duplex, --bounceback and --trip-times"));
         }
     }
     if (test.reverse || test.full_duplex) && udp {
         let why = "-R and --full-duplex go with TCP only: datagrams would go to whoever has sent the first one";
-        return Err(Wrong::Parameter(why));
+        return Err(Iperf3UsageError::Parameter(why));
     }
     if test.reverse && test.full_duplex {
-        return Err(Wrong::Parameter("-R does not go with --full-duplex"));
+        return Err(Iperf3UsageError::Parameter("-R does not go with --full-duplex"));
     }
     if let Some((count, period_s)) = test.bounces {
         if udp
@@ -323,7 +323,7 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
             || test.trip_times
             || said.iter().any(|(row, _)| row.name == "bandwidth")
         {
-            return Err(Wrong::Parameter(
+            return Err(Iperf3UsageError::Parameter(
                 "--bounceback does not go with -u, -R, -P, -b, --full-duplex and --trip-times",
             ));
         }
@@ -331,7 +331,7 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
             test.block = BOUNCE_BYTES;
         }
         if test.block < BOUNCE_BYTES_MIN {
-            return Err(Wrong::Parameter("--bounceback takes messages of at least 64 bytes (-l)"));
+            return Err(Iperf3UsageError::Parameter("--bounceback takes messages of at least 64 bytes (-l)"));
         }
         test.rate = Some(f64::from(count) / period_s).filter(|rate| rate.is_finite());
     }
@@ -344,7 +344,7 @@ pub fn read(words: &[String]) -> Result<Asked, Wrong> {
         };
     }
     if test.trip_times && !udp && test.block < BURST_HEAD_BYTES {
-        return Err(Wrong::Parameter("--trip-times takes blocks of at least 92 bytes (-l)"));
+        return Err(Iperf3UsageError::Parameter("--trip-times takes blocks of at least 92 bytes (-l)"));
     }
     if let Some(packets) = packets {
         test.rate = Some(packets * f64::from(test.block) * 8.0).filter(|&rate| rate > 0.0);

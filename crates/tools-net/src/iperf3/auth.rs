@@ -144,7 +144,7 @@ pub enum Denied {
     },
     /// No such user, or another password.
     #[error("the user or the password of the client is wrong")]
-    Iperf3UsageError,
+    Wrong,
     /// It came before.
     #[error("the token of {0} was used before")]
     Replayed(String),
