@@ -9,7 +9,7 @@ use plumb_fuzz::words_and_file;
 
 fuzz_target!(|data: &str| {
     let (words, file) = words_and_file(data);
-    if let Ok(settings) = Settings::read("bonnie++", &words, &Machine::default()) {
+    if let Ok(settings) = BonnieSettings::read("bonnie++", &words, &Machine::default()) {
         let is_sound = settings.check().is_ok();
         if is_sound {
             lower(&settings, 1, &mut NumberSource::seeded(1));

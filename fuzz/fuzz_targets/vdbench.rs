@@ -9,7 +9,7 @@ use plumb_workload_text::validate::validate;
 const RUNS_MAX: usize = 20;
 
 fuzz_target!(|data: &str| {
-    let Ok(script) = Script::parse("parmfile", data, &Settings::default()) else { return };
+    let Ok(script) = Script::parse("parmfile", data, &VdbenchSettings::default()) else { return };
     let lengths: Vec<Option<u64>> = script.paths().map(|_| Some(1 << 30)).collect();
     for run in script.runs.iter().take(RUNS_MAX) {
         if let Ok(workload) = lower(&script, run, Places { lengths: &lengths, directories: &[] }, print::rate(run, 1000.0), 1) {

@@ -27,6 +27,8 @@ const QUICK: &[Which] = &[
     ("crates/trace", "formats"),
     ("crates/trace", "own"),
     ("crates/trace", "recordings"),
+    ("crates/workload-text", "former"),
+    ("crates/workload-text", "repeat"),
 ];
 
 /// Programs that it leaves out, and why.

@@ -264,8 +264,10 @@ pub fn read(words: &[String]) -> Result<Asked, Iperf3UsageError> {
             }
             "bounceback-period" => {
                 let seconds = within(86400.0, "0, or at most 86400 seconds")?;
-                let bounces =
-                    test.bounces.as_mut().ok_or(Iperf3UsageError::Parameter("--bounceback-period goes with --bounceback"))?;
+                let bounces = test
+                    .bounces
+                    .as_mut()
+                    .ok_or(Iperf3UsageError::Parameter("--bounceback-period goes with --bounceback"))?;
                 bounces.1 = seconds;
             }
             "histograms" => {
@@ -305,7 +307,9 @@ pub fn read(words: &[String]) -> Result<Asked, Iperf3UsageError> {
             return Err(Iperf3UsageError::Parameter(why));
         }
         if test.reverse || test.full_duplex || test.bounces.is_some() || test.trip_times {
-            return Err(Iperf3UsageError::Parameter("-d and -r do not go with -R, --full-duplex, --bounceback and --trip-times"));
+            return Err(Iperf3UsageError::Parameter(
+                "-d and -r do not go with -R, --full-duplex, --bounceback and --trip-times",
+            ));
         }
     }
     if (test.reverse || test.full_duplex) && udp {
