@@ -4,6 +4,7 @@
 //! crates for this program.
 
 use anyhow::{Result, bail};
+use std::os::unix::process::CommandExt;
 use std::process::Command;
 use xtask::suites::{self, Tier};
 use xtask::tools::{cargo, run, target_directory, workspace};
@@ -79,11 +80,17 @@ fn main() -> Result<()> {
         ["dist", rest @ ..] => dist::run(&dist::Options::parse(rest)?),
         ["bpf"] => bpf::build(),
         ["bpf", "--check"] => bpf::check(),
-        [task, ..] if MEASURING.contains(task) => {
-            run(cargo().args(["run", "--quiet", "--locked", "--package", "xtask-measure", "--"]).args(&arguments))
-        }
+        [task, ..] if MEASURING.contains(task) => Err(become_measuring(&arguments)),
         _ => bail!("usage:\n{USAGE}"),
     }
+}
+
+/// Becomes `xtask-measure`, in the same working directory: paths in the arguments are relative to it. Returns only if that fails.
+fn become_measuring(arguments: &[&str]) -> anyhow::Error {
+    let mut command = cargo();
+    command.current_dir(".").args(["run", "--quiet", "--locked", "--package", "xtask-measure", "--manifest-path"]);
+    let error = command.arg(workspace().join("Cargo.toml")).arg("--").args(arguments).exec();
+    anyhow::Error::from(error).context("cannot start cargo")
 }
 
 fn test(arguments: &[&str]) -> Result<()> {

@@ -33,7 +33,7 @@ pub enum ConfigFile {
     Absent {
         /// Path of the file.
         path: PathBuf,
-        /// Why it cannot be read.
+        /// The reason, such as that it does not exist.
         why: &'static str,
     },
     /// Others could have written it.

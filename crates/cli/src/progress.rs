@@ -90,7 +90,7 @@ impl Shown {
 }
 
 impl StatusLine {
-    /// An empty one.
+    /// Makes an empty line, which is drawn only if standard error is a terminal.
     pub fn on_standard_error() -> StatusLine {
         let is_terminal = std::io::stderr().is_terminal();
         StatusLine { shown: Mutex::new(Shown { is_terminal, is_hidden: false, text: String::new(), drawn: None }) }
@@ -217,7 +217,7 @@ impl Whole {
 const HISTORY: usize = 16;
 
 impl LiveLine {
-    /// A line, or nothing at all where standard error is no terminal.
+    /// Makes a line, which is drawn only if standard error is a terminal.
     pub fn on_standard_error() -> LiveLine {
         LiveLine {
             line: StatusLine::on_standard_error(),

@@ -18,11 +18,11 @@ thread_local! {
     static ALONE: RefCell<Option<Alone>> = const { RefCell::new(None) };
 }
 
-/// Joins the others, where there are any. A process that is not the first works for that one, and has an exit code then;
-/// `follower` does what tools ask of it besides runs.
+/// Joins the processes that were started together with this one. If this is not the first of them, makes its part of the
+/// first one's runs, and returns the exit code at the end; `follower` does the work of tools that is no run.
 ///
 /// # Errors
-/// There are others, and they cannot be reached.
+/// The other processes cannot be reached.
 pub fn join(follower: &mut dyn Follower) -> Result<Option<u8>, Stopped> {
     // One message is enough; the others end as the first one does.
     let is_first = launcher().is_none_or(|(_, rank)| rank == 0);

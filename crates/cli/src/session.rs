@@ -23,10 +23,11 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// Makes the connections of network work. Tools are above this crate, so the program registers it.
+/// The protocol that connects network work. The crates of tools depend on this one, so the program registers it.
 static NET_PROTOCOL: OnceLock<&'static (dyn NetProtocol + Sync)> = OnceLock::new();
 
-/// Registers what makes the connections of network work, for every [`bench`] from now on. Only the first call counts.
+/// Registers the protocol that connects network work, for every later [`bench`], of agents and ranks too. Only the first
+/// call has an effect.
 pub fn register_net_protocol(protocol: &'static (dyn NetProtocol + Sync)) {
     let _ = NET_PROTOCOL.set(protocol);
 }

@@ -1,21 +1,20 @@
-//! Why a file may hold something that somebody misses: an error of its own, below the checks that return it and the refusals
-//! that quote it.
+//! [`NotBlank`], the reason that a file is not overwritten unasked. The checks return it, and refusals quote it.
 
 use super::program::Program;
 use plumb_probe::ProbeError;
 use rustix::io::Errno;
 use std::io;
 
-/// Why a file may hold something that somebody misses.
+/// The reason that a file may hold data of value.
 #[derive(Debug, thiserror::Error)]
 pub enum NotBlank {
     /// It holds data.
     #[error("it holds data, first at byte {offset_bytes}")]
     Data {
-        /// Where.
+        /// Offset of the first byte that is not zero.
         offset_bytes: u64,
     },
-    /// It holds too much to look at.
+    /// It is too large to be searched for data.
     #[error("it holds more than the {} MiB that are read to see whether it is only zeros", .bytes_max >> 20)]
     TooLarge {
         /// The limit, bytes.
@@ -24,19 +23,19 @@ pub enum NotBlank {
     /// Another directory entry means it, too.
     #[error("it has {count} names (hard links)")]
     Linked {
-        /// How many.
+        /// Number of directory entries.
         count: u64,
     },
-    /// Somebody has it open or mapped.
+    /// A program has it open or mapped.
     #[error("{} has it open", .by.as_ref().map_or("another program".to_owned(), ToString::to_string))]
     InUse {
-        /// Who, where that can be seen.
+        /// The program, if `/proc` shows it.
         by: Option<Program>,
     },
-    /// Nobody can see here whether somebody has it open.
+    /// Whether a program has it open cannot be seen here.
     #[error("{why}")]
     Unseen {
-        /// In words.
+        /// The reason, as a sentence.
         why: &'static str,
     },
     /// It was changed meanwhile.

@@ -54,6 +54,8 @@ fn on_a_large_stack(run: fn() -> u8) -> u8 {
 
 /// Runs what the command line asks for; the exit code.
 fn command() -> u8 {
+    // First of all: agents and ranks make runs, too.
+    session::register_net_protocol(&plumb_tools_net_run::protocol::Iperf3);
     let mut words = std::env::args_os();
     let called = words.next().map(std::path::PathBuf::from).unwrap_or_default();
     if called.file_name().is_some_and(|name| name == "init") && std::process::id() == 1 {
@@ -62,7 +64,6 @@ fn command() -> u8 {
     if is_agent_of_a_machine() {
         return exit_code(commands::agent::far_end(&FarEndArguments::parse_from(std::env::args_os().skip(1))), false);
     }
-    session::register_net_protocol(&plumb_tools_net_run::protocol::Iperf3);
     match ranks::join(&mut commands::tool::TakesPart) {
         Ok(None) => {}
         Ok(Some(code)) => return code,

@@ -1,5 +1,5 @@
-//! Tools that stand for applications: Filebench, elbencho, sysbench, fs_mark, dbench, vdbench and IOMeter: options, workload and printed results of each tool. Nothing here touches the system; `run.rs` is the root
-//! of the half that runs.
+//! The languages of Filebench, elbencho, sysbench, fs_mark, dbench, vdbench and IOMeter: options, workloads and printed results. Nothing here touches the system;
+//! `run.rs` is the root of the half that does.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
 

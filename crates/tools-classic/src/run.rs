@@ -1,5 +1,5 @@
-//! The classic tools: dd, IOzone, Bonnie++, PostMark and iostat: runs each tool's command line.
-// They end the program where nobody reads: `plumb_cli::output` does not.
+//! Runs the command lines of dd, IOzone, Bonnie++, PostMark and iostat. A tool's half that touches the system is in its folder `run`.
+// Only `plumb_cli::output` writes to standard output and standard error.
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
 

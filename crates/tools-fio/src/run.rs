@@ -1,5 +1,5 @@
-//! fio: runs each tool's command line.
-// They end the program where nobody reads: `plumb_cli::output` does not.
+//! Runs the command lines of fio. A tool's half that touches the system is in its folder `run`.
+// Only `plumb_cli::output` writes to standard output and standard error.
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
 

@@ -1,5 +1,5 @@
-//! Tools of high-performance computing: IOR, mdtest, md-workbench and IO500: options, workload and printed results of each tool. Nothing here touches the system; `run.rs` is the root
-//! of the half that runs.
+//! The languages of IOR, mdtest, md-workbench and IO500: options, workloads and printed results. Nothing here touches the system;
+//! `run.rs` is the root of the half that does.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
 

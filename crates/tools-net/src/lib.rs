@@ -1,5 +1,5 @@
-//! Network tools: iperf3, iperf2 and netperf: options, workload and printed results of each tool. Nothing here touches the system; `run.rs` is the root
-//! of the half that runs.
+//! The languages of iperf3, iperf2 and netperf: options, workloads and printed results. Nothing here touches the system;
+//! `run.rs` is the root of the half that does.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
 

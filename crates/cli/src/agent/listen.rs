@@ -41,7 +41,7 @@ const LOOK_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 /// An address that an agent listens on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentAddress {
-    /// Address and port.
+    /// Internet address and port; needs keys beyond loopback.
     Tcp(SocketAddr),
     /// Path of a Unix socket, which serves this user and root only.
     Local(PathBuf),
@@ -60,7 +60,7 @@ pub enum Keyless {
 
 /// Configuration of a listening agent.
 pub struct Listening {
-    /// Where it listens.
+    /// Addresses that it listens on at once.
     pub addresses: Vec<AgentAddress>,
     /// Server keys. Without them, the agent serves only this user and root on this host.
     pub identity: Option<Identity>,

@@ -175,7 +175,7 @@ pub fn in_background(arguments: &AgentArguments, name: &str, file: Option<&Path>
     Ok(child.id())
 }
 
-/// What the process of a client is told of what it may do.
+/// Returns the arguments that limit what the process of a client may do.
 fn rank_words(arguments: &AgentArguments) -> Vec<OsString> {
     let mut words: Vec<OsString> = Vec::new();
     for path in &arguments.allow {

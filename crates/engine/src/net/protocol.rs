@@ -15,20 +15,20 @@ pub trait NetProtocol: Sync {
     fn connect(&self, request: &NetRequest<'_>) -> Result<Box<dyn NetSession>, String>;
 }
 
-/// What is to be connected.
+/// A request for connections.
 #[derive(Debug, Clone, Copy)]
 pub struct NetRequest<'a> {
     /// `HOST`, `HOST:PORT`, `unix:PATH` or `vsock:CID:PORT`.
     pub address: &'a str,
-    /// What is done.
+    /// Streams or round trips to run.
     pub load: &'a NetLoad,
     /// Number of connections.
     pub connections: u32,
-    /// How long it takes, where that is known.
+    /// Duration, if it is known.
     pub time: Option<Nanos>,
     /// Round trips per second of each connection, where their starts are given.
     pub rate: Option<f64>,
-    /// Set by a signal.
+    /// Set when a signal asks for an end.
     pub stop: StopFlag,
 }
 
@@ -40,16 +40,16 @@ pub trait NetSession: Send {
     /// Ends the work there, and says what both ends know of it.
     ///
     /// # Errors
-    /// In words.
+    /// The other end's results cannot be had; the text says why.
     fn finish(self: Box<Self>, ended: &NetEnd) -> Result<Network, String>;
 }
 
-/// What this end did.
+/// Totals of this end.
 #[derive(Debug, Clone, Default)]
 pub struct NetEnd {
-    /// For so many seconds.
+    /// Duration of the work, s.
     pub seconds: f64,
-    /// By connection.
+    /// Totals of each connection, in the order of [`NetSession::flows`].
     pub flows: Vec<FlowEnd>,
     /// Processor time, user and system, ns.
     pub cpu_ns: (u64, u64),
@@ -57,11 +57,11 @@ pub struct NetEnd {
     pub copied: [u64; 2],
 }
 
-/// What one connection did.
+/// Totals of one connection.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FlowEnd {
-    /// So much.
+    /// Bytes and operations.
     pub counts: Counts,
-    /// As the system knows it.
+    /// The kernel's `TCP_INFO`; `None` for other protocols.
     pub tcp: Option<TcpFacts>,
 }

@@ -48,8 +48,8 @@ impl Guard {
         door.admit(first, needed_bytes.saturating_sub(occupied))
     }
 
-    /// Refuses to fill a file system up that holds what the system or Plumb needs, for whoever was told by the tool's own
-    /// words to write until nothing is left.
+    /// Refuses to fill a file system that the system or Plumb needs. Some tools' command lines ask to write until no space
+    /// is left.
     ///
     /// # Errors
     /// [`Refusal::NeverFilled`].

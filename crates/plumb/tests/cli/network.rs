@@ -1,5 +1,6 @@
 //! Network work of workloads: streams, round trips, connections, and the probe beside any phase.
 
+use crate::agents::{Agent, socket};
 use crate::common::ports::free_port;
 use crate::common::{Home, flat, metric, needs};
 use serde_json::Value;
@@ -96,6 +97,18 @@ fn streams_and_round_trips_are_phases_like_any_others() {
     for part in ["TCP reno", "processors", "busy poll", "datagrams lost", "received"] {
         assert!(page.contains(part), "{part}\n{page}");
     }
+}
+
+// Protects runs of agents: a process of an agent connects network work as the program itself does.
+#[test]
+fn an_agent_makes_network_work() {
+    let home = Home::new();
+    let (port, number) = (free_port(), free_port());
+    let _other = Other::serve(&home, &format!("--port {port}"));
+    let _agent = Agent::local(&home, number, "--allow-exec");
+    home.file("net.toml", &workload(&format!("127.0.0.1:{port}"), &[("send", "work.net.stream = {}")]));
+    let result = home.plumb(&format!("run net.toml --hosts {} --json", socket(&home, number))).ran().json();
+    assert!(metric(&result, "send", "send.bw")["value"].as_f64().unwrap() > 0.0);
 }
 
 // Protects latency under load: the same round trips idle and during a phase that knows nothing of networks.

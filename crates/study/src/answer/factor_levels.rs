@@ -43,7 +43,7 @@ impl FactorLevels {
         Ok(FactorLevels { factor: factor.name.clone(), levels })
     }
 
-    /// From several between commas. What is no factor belongs to the levels before it.
+    /// Parses `FACTOR=LEVEL,LEVEL,FACTOR=…`. A part that names no factor continues the levels of the one before.
     pub(super) fn list(plan: &Plan, option: &'static str, text: &str) -> Result<Vec<FactorLevels>, QuestionError> {
         let mut texts: Vec<String> = Vec::new();
         for part in text.split(',').filter(|part| !part.trim().is_empty()) {

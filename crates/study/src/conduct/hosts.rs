@@ -17,8 +17,8 @@ pub trait Hosts {
     /// Opens a host of a study: boots the virtual machine, opens the link.
     fn open(&mut self, name: &str, host: &HostPlan, listener: Listener<'_>) -> Result<Box<dyn Host>, HostError>;
 
-    /// What is known of a host, and what is wrong with what is to be built on it, without building anything. `of` says what
-    /// that is, with so many bytes of memory.
+    /// Inspects a host, and reports what prevents a set-up from being built there. Builds nothing. `of` names the set-up and
+    /// the memory that it needs, in bytes.
     fn inspect(
         &mut self,
         name: &str,

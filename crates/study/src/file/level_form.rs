@@ -1,4 +1,4 @@
-//! Levels as they are written, and conditions on them.
+//! Levels of a study file, and conditions on them, before they are resolved.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! A study as it is written, read as far as no level decides.
+//! The parts of a study file that are the same at every level of its factors.
 
 use super::error::StudyError;
 use super::factors::Factors;

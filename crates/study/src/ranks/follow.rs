@@ -13,7 +13,7 @@ use plumb_engine::guard::space::{FillPlaces, WhenFull};
 use plumb_engine::signals::StopFlag;
 use plumb_engine::{DropCaches, Unopened};
 
-/// Who works for rank 0: takes part in work that is no run, by its words, and looks on at runs.
+/// A rank that follows rank 0: does work that is not a run, such as IO500's find, and observes runs.
 pub trait Follower: Progress {
     /// Takes part.
     ///

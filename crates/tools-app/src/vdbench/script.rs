@@ -86,7 +86,7 @@ impl Run {
         !self.file_works.is_empty()
     }
 
-    /// The directories that its files lie in, in the order of its file systems.
+    /// Returns the anchor directories, in the order of the file system definitions.
     pub fn anchors(&self) -> impl Iterator<Item = &str> {
         self.file_systems.iter().map(|one| one.anchor.as_str())
     }

@@ -97,7 +97,7 @@ fn the_examples_of_fio_are_translated() {
     let mut table = String::from(
         "# fio's example jobs\n\nStatus of the example jobs that come with fio 3.42. *Runs*: unchanged. *Translated*: `--translate` \
          and `--plan` show what it would do, but running it is refused for the reason given. A test of the crate \
-         `dialects` writes this table if `FIO_SOURCE` names a directory with fio's source.\n",
+         `tools-fio` writes this table if `FIO_SOURCE` names a directory with fio's source.\n",
     );
     let mut counts = Vec::new();
     for (title, folder) in [("examples", "examples"), ("t/jobs", "t/jobs")] {
