@@ -1,10 +1,9 @@
 //! Exit codes, and the errors that carry them.
 
+use plumb_bench::run::FailureKind;
+use plumb_bench::{PlaceError, RunError};
 use plumb_engine::guard::OutputError;
 use plumb_lab::HostError;
-use plumb_study::run::FailureKind;
-use plumb_study::sweep::SweepError;
-use plumb_study::{PlaceError, RunError};
 use std::fmt;
 
 /// How a command ends.
@@ -96,15 +95,6 @@ impl From<HostError> for Stopped {
     fn from(error: HostError) -> Stopped {
         let end = if matches!(error, HostError::Failed { refused: true, .. }) { End::Refused } else { End::Io };
         Stopped { end, message: error.to_string() }
-    }
-}
-
-impl From<SweepError> for Stopped {
-    fn from(error: SweepError) -> Stopped {
-        match error {
-            SweepError::Run(error) => error.into(),
-            SweepError::Apply(error) => Stopped::usage(error),
-        }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::progress::{LiveLine, LiveWarnings};
 use crate::session;
 use crate::stream::{StandardOutput, StreamArguments, Streams};
 use clap::Args;
-use plumb_study::{Both, Parts, Progress};
+use plumb_bench::{Both, Parts, Progress};
 use std::sync::atomic::Ordering;
 
 /// What is shown and sent while a measurement goes on.

@@ -4,9 +4,9 @@
 use crate::exit::{End, Stopped};
 use crate::output::error_line;
 use crate::session;
+use plumb_bench::{Follower, JoinedRanks, follow};
 use plumb_cluster::mpi::{self, Alone, MpiIo};
 use plumb_cluster::{StartError, launcher, start};
-use plumb_study::{Follower, JoinedRanks, follow};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;

@@ -6,6 +6,8 @@ use crate::exit::Stopped;
 use crate::output;
 use crate::output::error_line;
 use crate::ranks;
+use plumb_bench::Bench;
+use plumb_bench::not_stored::NotStored;
 use plumb_engine::guard::space::{FillPlaces, WhenFull};
 use plumb_engine::guard::{Allow, Database, OutputFile, Permissions, private_directory};
 use plumb_engine::net::NetProtocol;
@@ -16,8 +18,6 @@ use plumb_lab::Surroundings;
 use plumb_report::Style;
 use plumb_report::style::Colour;
 use plumb_store::{Queue, RecoveredRun, Store};
-use plumb_study::Bench;
-use plumb_study::not_stored::NotStored;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -191,13 +191,13 @@ fn existing(directory: &Path) -> Option<PathBuf> {
 /// Says what the store did not take of several runs and of what was made of them, and why the last of them ended early; and whether there
 /// is any of that.
 pub fn incomplete(bench: &Bench, what: &str, common: &Common) -> bool {
-    if let Some(not_stored) = &bench.not_stored {
+    if let Some(not_stored) = &bench.results.not_stored {
         report_unstored(not_stored, &format!("{what}, or a run of it,"), common);
     }
-    if let Some(error) = &bench.cut_by {
+    if let Some(error) = &bench.series.cut_by {
         error_line!("error: {error}; {what} is of the runs before it");
     }
-    bench.not_stored.is_some() || bench.cut_by.is_some()
+    bench.results.not_stored.is_some() || bench.series.cut_by.is_some()
 }
 
 /// Says what the store did not take, where it is instead, and how it gets in. `what` is `the result`.
@@ -257,7 +257,7 @@ pub fn bench_of_tool(common: &Common) -> Result<Bench, Stopped> {
         return bench(common);
     }
     let mut bench = bench_with(None, test_dirs()?, permissions(common)?)?;
-    bench.queue = queue;
+    bench.results.queue = queue;
     Ok(bench)
 }
 
@@ -275,17 +275,17 @@ pub fn stop_flag() -> Result<StopFlag, Stopped> {
 fn bench_with(store: Option<Store>, test_dirs: TestDirs, permissions: Permissions) -> Result<Bench, Stopped> {
     let stop = stop_flag()?;
     let mut bench = Bench::new(store, stop, permissions, test_dirs);
-    bench.say = announce;
-    bench.recordings = Some(&crate::recordings::OnDisk);
-    bench.net = NET_PROTOCOL.get().map(|protocol| *protocol as &dyn NetProtocol);
-    bench.ranks = ranks::joined();
+    bench.engine.say = announce;
+    bench.engine.recordings = Some(&crate::recordings::OnDisk);
+    bench.engine.net = NET_PROTOCOL.get().map(|protocol| *protocol as &dyn NetProtocol);
+    bench.partners.ranks = ranks::joined();
     Ok(bench)
 }
 
 /// What a rank other than the first needs. It stores nothing, says nothing, and may overwrite what the first one says.
 pub fn bench_of_rank() -> Result<Bench, Stopped> {
     let mut bench = bench_with(None, test_dirs()?, Permissions::none())?;
-    bench.say = |_| {};
+    bench.engine.say = |_| {};
     Ok(bench)
 }
 

@@ -4,8 +4,8 @@
 use crate::exit::Stopped;
 use crate::ranks;
 use crate::session;
+use plumb_bench::Place;
 use plumb_report::format;
-use plumb_study::Place;
 use plumb_workload::sim::SimModel;
 use plumb_workload::{Bytes, FileTarget, Nanos, Size, Target};
 use std::path::Path;
@@ -117,7 +117,7 @@ impl SpaceBudget {
     pub fn under(base: &Path, asked: FileSize) -> Result<SpaceBudget, Stopped> {
         let free = match ranks::led() {
             Some(hosts) => hosts.free_for_each(session::stop_flag()?, base)?,
-            None => plumb_study::place::free_bytes(base).map_err(|reason| {
+            None => plumb_bench::place::free_bytes(base).map_err(|reason| {
                 Stopped::io(format!("cannot see how much is free on {}: {reason}", base.display()))
             })?,
         };

@@ -2,8 +2,8 @@
 
 use crate::exit::Stopped;
 use crate::ranks;
-use plumb_study::precondition::capacity_bytes;
-use plumb_study::{Place, PlaceError};
+use plumb_bench::place::capacity_bytes;
+use plumb_bench::{Place, PlaceError};
 use plumb_workload::{Bytes, Content, DeviceTarget, FileTarget, Prepare, Size, Target};
 use std::ffi::OsStr;
 use std::os::unix::fs::FileTypeExt;

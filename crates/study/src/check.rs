@@ -46,7 +46,7 @@ pub struct CheckOutcome {
 
 /// Why nothing could be checked.
 #[derive(Debug, thiserror::Error)]
-#[error("`{path}`: {}; name an existing file, directory or device", crate::place::why_not(path, source))]
+#[error("`{path}`: {}; name an existing file, directory or device", plumb_bench::place::why_not(path, source))]
 pub struct CheckError {
     path: PathBuf,
     source: std::io::Error,

@@ -4,8 +4,8 @@
 //! (`plumb_stats::estimate`). A limit is met where the whole interval is on its good side, and missed where the whole
 //! interval is on its bad side.
 
-use crate::progress::{Parts, Progress};
-use crate::run::{Bench, RunError, RunOutcome, RunRequest, failed, rejected_because};
+use plumb_bench::run::{failed, rejected_because};
+use plumb_bench::{Bench, Parts, Progress, RunError, RunOutcome, RunRequest};
 use plumb_engine::sim::SimRun;
 use plumb_result::assertion::{Assertion, Comparator};
 use plumb_result::compare::LeftOut;

@@ -51,7 +51,7 @@ pub(crate) fn of_request<'a>(
 ) -> Vec<FloorOf<'a>> {
     let of_side = |(index, side): (usize, &'a CompareSide)| {
         request.workloads.iter().filter_map(move |named| {
-            let targets = comparison_log.targets[index].values().find_map(|works| works.get(named.name));
+            let targets = comparison_log.by_side[index].targets.values().find_map(|works| works.get(named.name));
             Some(FloorOf {
                 side: &side.name,
                 place: with_ranks(side.key(), ranks),

@@ -1,4 +1,4 @@
-//! One run with its evidence; interleaved comparisons of runs; studies, conducted on hosts and answered.
+//! What is made of several runs: interleaved comparisons, noise floors, sweeps, gates, and studies, conducted on hosts and answered.
 
 pub mod answer;
 pub mod check;
@@ -6,35 +6,17 @@ pub mod compare;
 pub mod conduct;
 pub mod earlier;
 mod earlier_spread;
-mod evidence;
 pub mod file;
-mod fit;
 pub mod fit_for;
 mod floors;
 pub mod gate;
-mod kept;
-mod live;
 pub mod noise;
-pub mod not_stored;
-mod outcome;
-pub mod place;
 pub mod placed;
 pub mod plan;
 pub mod precondition;
 pub mod preflight;
-mod progress;
-mod ranks;
 pub mod repeat;
-pub mod run;
-pub mod settle;
 pub mod sweep;
-mod target_files;
-mod work;
 
 pub use compare::{CompareRequest, CompareSide, compare};
-pub use fit::Policies;
 pub use noise::{NoiseRequest, noise};
-pub use place::{Place, PlaceError};
-pub use progress::{Both, HostTold, Parts, Progress, RunBegun, Second, Silent};
-pub use ranks::{AgentPolicy, Division, Follower, JoinedRanks, Task, follow, mpi_io_of};
-pub use run::{Bench, RunError, RunOutcome, RunRequest};

@@ -3,10 +3,9 @@
 use crate::compare::comparison_log::{ComparedCell, ComparisonLog, LogRow};
 use crate::compare::{CompareRequest, CompareSide, ComparisonEnded, Measured, claims, measure, messages, view};
 use crate::floors::with_ranks;
-use crate::not_stored::NotStored;
-use crate::progress::Progress;
-use crate::run::{Bench, RunError};
 use jiff::Timestamp;
+use plumb_bench::not_stored::NotStored;
+use plumb_bench::{Bench, Progress, RunError};
 use plumb_result::{NOISE_SCHEMA, Noise, NoiseFloor, RejectedNumber, Remedy};
 use plumb_stats::stop::{StopReason, StopRule};
 use plumb_stats::verdict::{Note, Verdict};
@@ -114,18 +113,19 @@ pub fn noise(
         checks: judged.findings.into_iter().filter(|one| TELLING.contains(&one.code.as_str())).collect(),
     };
     let interrupted = *ended == ComparisonEnded::Interrupted;
-    if let Some(store) = bench.store.as_mut().filter(|_| !interrupted && !noise.floors.is_empty()) {
+    if let Some(store) = bench.results.store.as_mut().filter(|_| !interrupted && !noise.floors.is_empty()) {
         let works = BTreeMap::from_iter(request.workloads.iter().filter_map(|named| {
             let print = comparison_log.floor_print(0, named.name)?;
-            let targets = comparison_log.targets[0].values().find_map(|works| works.get(named.name))?.clone();
+            let targets = comparison_log.by_side[0].targets.values().find_map(|works| works.get(named.name))?.clone();
             Some((named.name.to_owned(), NoiseWork { print, targets }))
         }));
         let id = uuid::Uuid::now_v7().to_string();
-        let place = with_ranks(request.sides[0].key(), bench.ranks.as_ref().map(|ranks| ranks.facts()).as_ref());
+        let place =
+            with_ranks(request.sides[0].key(), bench.partners.ranks.as_ref().map(|ranks| ranks.facts()).as_ref());
         let kept = NoiseIn { id: &id, place: &place, noise: &noise, environment: &environment, works: &works };
         if let Err(error) = store.save_noise(&kept) {
             let kept = NotStored::document(store.path(), error.to_string(), "noise", &id, &noise);
-            NotStored::add(&mut bench.not_stored, Some(kept));
+            NotStored::add(&mut bench.results.not_stored, Some(kept));
         }
     }
     Ok(NoiseOutcome { rejected: noise.left_out.len(), noise, interrupted })

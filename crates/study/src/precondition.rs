@@ -1,5 +1,5 @@
 //! Conditions under which storage is measured: brought to a steady state first, and measured until it is steady. Pure but
-//! for [`capacity_bytes`].
+//! for [`capacity_bytes`](plumb_bench::place::capacity_bytes).
 //!
 //! Source: SNIA Solid State Storage Performance Test Specification 2.0.1: workload-independent preconditioning writes
 //! twice the capacity in sequence with 128 KiB, workload-based preconditioning runs the work itself in rounds until it is
@@ -11,7 +11,6 @@ use plumb_workload::{
     BlockSize, Blocks, Bytes, CachePolicy, Limit, Mix, Nanos, Pace, Pattern, Phase, Steady, Stop, Target, WorkerGroup,
     Workload,
 };
-use std::path::Path;
 
 /// What the fill writes at once.
 const FILL_BLOCK: u64 = 128 << 10;
@@ -255,37 +254,10 @@ fn rounds(phase: &Phase) -> Option<Phase> {
     })
 }
 
-/// The size of a target: its own, or that of the file or device that is there.
-pub fn capacity_bytes(target: &Target) -> Option<u64> {
-    let there = |path: &Path| {
-        let length = std::fs::metadata(path).ok()?.len();
-        let device = || plumb_probe::stack::of_path(path).stack.first().map(|layer| layer.size_bytes);
-        if length > 0 { Some(length) } else { device().filter(|bytes| *bytes > 0) }
-    };
-    match target {
-        Target::File(file) => match file.size {
-            Some(size) => size.fixed().map(|bytes| bytes.0),
-            None => there(&file.path),
-        },
-        Target::Files(files) => files.size.fixed().map(|size| size.0.saturating_mul(u64::from(files.count))),
-        Target::Device(device) => match device.size {
-            Some(size) => size.fixed().map(|bytes| bytes.0),
-            None => there(&device.path),
-        },
-        Target::Sim(sim) => Some(sim.size.0),
-        Target::Null(null) => Some(null.size.0),
-        Target::Tree(_)
-        | Target::JobFiles(_)
-        | Target::Scratch(_)
-        | Target::SharedTree(_)
-        | Target::Recorded(_)
-        | Target::Host(_) => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plumb_bench::place::capacity_bytes;
     use plumb_workload_text::named::{self, RunPlace, Scale};
     use plumb_workload_text::validate::validate;
 

@@ -1,12 +1,12 @@
 //! The checks on the simulated device, through the whole of a run: what is healthy raises nothing above a note, and what
 //! is wrong is called so.
 
+use plumb_bench::{Bench, Policies, RunRequest, Silent};
 use plumb_engine::guard::Permissions;
 use plumb_engine::signals::StopFlag;
 use plumb_engine::sim::SimRun;
 use plumb_engine::testdir::TestDirs;
 use plumb_result::{Finding, Level};
-use plumb_study::{Bench, Policies, RunRequest, Silent};
 use plumb_workload::Workload;
 use plumb_workload_text::named::{NAMED, RunPlace, Scale, try_workload};
 use std::path::Path;

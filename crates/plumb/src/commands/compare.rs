@@ -2,6 +2,7 @@
 
 use crate::args::{CompareArguments, LoadArguments};
 use crate::asked;
+use plumb_bench::Place;
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::meanwhile::Meanwhile;
@@ -17,7 +18,6 @@ use plumb_result::{Comparison, Finding, Level};
 use plumb_stats::schedule::Side;
 use plumb_stats::stop::StopRule;
 use plumb_stats::verdict::PLOTS_MIN;
-use plumb_study::Place;
 use plumb_study::compare::stored::{StoredError, StoredRequest, compare_stored};
 use plumb_study::compare::{CompareRequest, CompareSide, compare};
 use plumb_trust::{Asked, Factor, Running};
@@ -75,7 +75,7 @@ pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped
     request.phases_exist().map_err(Stopped::usage)?;
     let mut meanwhile = Meanwhile::open(&arguments.meanwhile, LiveWarnings::FailuresOnly, common)?;
     let mut bench = session::bench(common)?;
-    bench.settling.pause = arguments.settle.map(|time| Duration::from_nanos(time.0));
+    bench.series.settling.pause = arguments.settle.map(|time| Duration::from_nanos(time.0));
     bench.asked = Asked {
         settle_ns: arguments.settle.map(|time| time.0),
         ..asked_of(Running::Compare, arguments.load, &request)
@@ -85,7 +85,7 @@ pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped
     let unstored = session::incomplete(&bench, "the comparison", common);
     let outcome = outcome?;
     show(&outcome.comparison, common)?;
-    arguments.report_file.comparison(&outcome.comparison, bench.store.as_ref())?;
+    arguments.report_file.comparison(&outcome.comparison, bench.results.store.as_ref())?;
     let nothing_left = outcome.rejected > 0 && is_too_little(&outcome.comparison, &rule);
     Ok(if unstored {
         End::Io

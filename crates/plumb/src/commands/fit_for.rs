@@ -3,6 +3,8 @@
 use super::run::{conditions, set_time};
 use crate::args::FitForArguments;
 use crate::asked;
+use plumb_bench::place::capacity_bytes;
+use plumb_bench::{Bench, Place, Policies, RunRequest};
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::meanwhile::Meanwhile;
@@ -17,8 +19,6 @@ use plumb_result::assertion::Assertion;
 use plumb_result::{FitAnswer, RunResult};
 use plumb_store::TagChange;
 use plumb_study::fit_for::{FitCondition, FitRuns, judge, measure};
-use plumb_study::precondition::capacity_bytes;
-use plumb_study::{Bench, Place, Policies, RunRequest};
 use plumb_trust::{Asked, Running};
 use plumb_workload::{Bytes, Content, Size, Target, Workload};
 use plumb_workload_text::named::{RunPlace, Scale, USES, Use, on_device, use_named};
@@ -182,7 +182,7 @@ fn announcement(workload: &Workload, spot: &Spot, arguments: &FitForArguments) -
 
 /// Its runs can be found again: `plumb list --tag fit-for-etcd`.
 fn tag<'a>(bench: &mut Bench, wanted: &Use, runs: impl Iterator<Item = &'a RunResult>) -> Result<(), Stopped> {
-    let Some(store) = bench.store.as_mut() else { return Ok(()) };
+    let Some(store) = bench.results.store.as_mut() else { return Ok(()) };
     for run in runs {
         store.tag(&run.id, &format!("fit-for-{}", wanted.name), TagChange::Add)?;
     }

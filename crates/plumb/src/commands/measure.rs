@@ -2,6 +2,7 @@
 
 use super::ended;
 use crate::args::PageArguments;
+use plumb_bench::{Bench, Progress, RunError, RunOutcome, RunRequest};
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::meanwhile::Meanwhile;
@@ -16,7 +17,6 @@ use plumb_result::Utilisation;
 use plumb_result::assertion::{Assertion, ConditionedResult, Steadiness};
 use plumb_result::medians::{Medians, medians};
 use plumb_store::{Store, TagChange};
-use plumb_study::{Bench, Progress, RunError, RunOutcome, RunRequest};
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -51,7 +51,7 @@ pub fn measure(
             outcome => outcome?,
         };
         let is_last = outcome.result.partial;
-        if let (Some(name), Some(store)) = (&arguments.name, bench.store.as_mut())
+        if let (Some(name), Some(store)) = (&arguments.name, bench.results.store.as_mut())
             && outcome.not_stored.is_none()
         {
             store.tag(&outcome.result.id, &tag_of(name), TagChange::Add)?;

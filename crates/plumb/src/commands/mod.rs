@@ -34,11 +34,11 @@ pub mod try_storage;
 pub mod watch;
 pub mod workloads;
 
+use plumb_bench::RunOutcome;
 use plumb_cli::common::Common;
 use plumb_cli::exit::End;
 use plumb_cli::session;
 use plumb_result::RunVerdict;
-use plumb_study::RunOutcome;
 
 /// How a run ends. Where the store did not take its result, says so.
 pub fn ended(outcome: &RunOutcome, common: &Common) -> End {

@@ -3,6 +3,7 @@
 use super::names::Names;
 use super::run::{Loaded, asked_of, takes};
 use crate::args::RunArguments;
+use plumb_bench::{Place, RunError, RunRequest};
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::meanwhile::Meanwhile;
@@ -15,7 +16,6 @@ use plumb_report::{loads, repeat as page};
 use plumb_result::RunVerdict;
 use plumb_result::repeat::{Repeated, RepeatedRuns};
 use plumb_study::repeat::{RepeatRequest, keep, ladder, rounds};
-use plumb_study::{Place, RunError, RunRequest};
 use plumb_workload::{Repeat, Workload};
 
 /// Repeats it.
@@ -33,7 +33,7 @@ pub fn run(
     let mut bench = session::bench(common)?;
     bench.asked = asked_of(arguments, workload);
     if arguments.drop_caches {
-        bench.drop_caches = DropCaches::Allowed;
+        bench.engine.drop_caches = DropCaches::Allowed;
     }
     if !common.json {
         if let Some(of) = banner {
@@ -74,7 +74,7 @@ pub fn run(
     };
     keep(&mut bench, &repeated);
     show(&repeated, common)?;
-    arguments.report.report_file.repeated(&repeated, bench.store.as_ref())?;
+    arguments.report.report_file.repeated(&repeated, bench.results.store.as_ref())?;
     let (verdict, is_met, what) = match &repeated {
         Repeated::Rounds(rounds) => (rounds.verdict, rounds.steady.is_some(), "the rounds"),
         Repeated::Ladder(ladder) => (ladder.verdict, ladder.within_limit != Some(false), "the ladder"),

@@ -6,6 +6,8 @@ use super::measure::measure;
 use super::workloads::explain;
 use crate::args::RunArguments;
 use crate::asked;
+use plumb_bench::place::capacity_bytes;
+use plumb_bench::{Place, Policies, RunRequest};
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::meanwhile::Meanwhile;
@@ -19,8 +21,7 @@ use plumb_engine::DropCaches;
 use plumb_engine::sim::{CarriedDebt, SimRun};
 use plumb_report::{format, loads};
 use plumb_result::assertion::{Assertion, AssertionError, PRECONDITIONING};
-use plumb_study::precondition::{Preconditioning, capacity_bytes, precondition, until_steady};
-use plumb_study::{Place, Policies, RunRequest};
+use plumb_study::precondition::{Preconditioning, precondition, until_steady};
 use plumb_trust::{Asked, Running};
 use plumb_workload::net::Probe;
 use plumb_workload::suggest::nearest;
@@ -78,7 +79,7 @@ pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
     let mut meanwhile = Meanwhile::open(&arguments.report.meanwhile, LiveWarnings::of(common), common)?;
     let mut bench = bench.map_or_else(|| session::bench(common), Ok)?;
     if arguments.drop_caches {
-        bench.drop_caches = DropCaches::Allowed;
+        bench.engine.drop_caches = DropCaches::Allowed;
     }
     bench.asked = asked_of(arguments, &workload);
     if !common.json {
@@ -89,12 +90,12 @@ pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
     }
     let (run_index, plot_index) = arguments.sim_run.map_or((0, 0), |place| (place.run, place.plot));
     let sim_run = SimRun { seed: workload.seed, run_index, plot_index };
-    bench.carried = arguments.sim_run.and_then(|place| CarriedDebt::of_share(place.debt)).unwrap_or_default();
+    bench.series.carried = arguments.sim_run.and_then(|place| CarriedDebt::of_share(place.debt)).unwrap_or_default();
     let command = command_line();
     let request =
         RunRequest { workload: &workload, policies, base: place.base(), command: &command, dialect: None, sim_run };
     let measured = measure(&mut bench, &request, &arguments.report, &mut meanwhile)?;
-    measured.present(&assertions, &arguments.report, bench.store.as_ref(), common)
+    measured.present(&assertions, &arguments.report, bench.results.store.as_ref(), common)
 }
 
 /// Gives each timed phase this length.

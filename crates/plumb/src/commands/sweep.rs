@@ -3,6 +3,7 @@
 use super::run::{Loaded, load};
 use crate::args::SweepArguments;
 use crate::asked;
+use plumb_bench::{Bench, Place, Policies};
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::meanwhile::Meanwhile;
@@ -16,8 +17,7 @@ use plumb_report::{format, sweep as page};
 use plumb_result::SweepKey;
 use plumb_study::sweep::key::{self, looks_like_axis};
 use plumb_study::sweep::plan::SweepSchedule;
-use plumb_study::sweep::{SweepRequest, apply, keep_sweep, sweep};
-use plumb_study::{Bench, Place, Policies};
+use plumb_study::sweep::{SweepError, SweepRequest, apply, keep_sweep, sweep};
 use plumb_trust::{Asked, Running};
 use plumb_workload::{Bytes, FileTarget, Nanos, Prepare, Size, Target, Workload};
 use plumb_workload_text::named::{self, Scale};
@@ -47,7 +47,7 @@ pub fn run(arguments: &SweepArguments, common: &Common) -> Result<End, Stopped> 
     check_lengths(Nanos(1), arguments.time, arguments.size)?;
     let mut meanwhile = Meanwhile::open(&arguments.meanwhile, LiveWarnings::FailuresOnly, common)?;
     let mut bench = session::bench(common)?;
-    bench.settling.pause = arguments.settle.map(|time| Duration::from_nanos(time.0));
+    bench.series.settling.pause = arguments.settle.map(|time| Duration::from_nanos(time.0));
     let spot = Spot::parse(path)?;
     let ram_bytes = match &spot {
         Spot::Place(Place::Sim(_)) => bench.ram_bytes(),
@@ -100,8 +100,12 @@ pub fn run(arguments: &SweepArguments, common: &Common) -> Result<End, Stopped> 
     };
     let outcome = meanwhile.watch(|watcher| sweep(&mut bench, &request, watcher));
     meanwhile.clear();
-    let mut outcome = outcome.inspect_err(|_| {
+    let mut outcome = outcome.map_err(|error| {
         session::incomplete(&bench, "the sweep", common);
+        match error {
+            SweepError::Run(error) => error.into(),
+            SweepError::Apply(error) => Stopped::usage(error),
+        }
     })?;
     outcome.sweep.verdict_note = page::sentence(&outcome.sweep);
     keep_sweep(&mut bench, &outcome.sweep);
@@ -111,7 +115,7 @@ pub fn run(arguments: &SweepArguments, common: &Common) -> Result<End, Stopped> 
     } else {
         output::print(&page::page(&outcome.sweep, &session::style()));
     }
-    arguments.report_file.sweep(&outcome.sweep, bench.store.as_ref())?;
+    arguments.report_file.sweep(&outcome.sweep, bench.results.store.as_ref())?;
     Ok(if unstored {
         End::Io
     } else if outcome.sweep.partial {

@@ -3,6 +3,8 @@
 use super::measure::{Measured, measure};
 use crate::args::TryArguments;
 use crate::asked;
+use plumb_bench::place::capacity_bytes;
+use plumb_bench::{Bench, Place, Policies, RunRequest};
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::meanwhile::Meanwhile;
@@ -15,8 +17,6 @@ use plumb_engine::sim::SimRun;
 use plumb_report::format;
 use plumb_report::run::side_by_side;
 use plumb_result::{RunResult, path_text};
-use plumb_study::precondition::capacity_bytes;
-use plumb_study::{Bench, Place, Policies, RunRequest};
 use plumb_trust::{Asked, Running};
 use plumb_workload::{Bytes, Content, Nanos, Workload};
 use plumb_workload_text::named::{self, RunPlace, Scale};
@@ -72,7 +72,7 @@ pub fn run(arguments: &TryArguments, common: &Common) -> Result<End, Stopped> {
         };
         let measured = planned.measure(&mut bench, arguments, &mut meanwhile)?;
         results.extend(measured.medians().map(|medians| medians.result));
-        let end = measured.present(&[], &arguments.report, bench.store.as_ref(), common)?;
+        let end = measured.present(&[], &arguments.report, bench.results.store.as_ref(), common)?;
         ends.push(end);
         if end == End::Interrupted {
             break;

@@ -1,8 +1,8 @@
 //! Counts of the busiest device, and counts that a study expects.
 
 use super::answer;
+use super::count_tests::{of, on_disks};
 use super::evidence::StudyEvidence;
-use super::tests::{of, on_disks};
 use crate::plan::ExpectedCount;
 use plumb_result::ContrastVerdict;
 

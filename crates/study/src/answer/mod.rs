@@ -6,6 +6,8 @@
 mod cells;
 mod conformance;
 mod contrasts;
+#[cfg(test)]
+mod count_tests;
 mod counted;
 mod declared;
 mod devices;

@@ -2,8 +2,8 @@
 
 use super::plan::{CompareSide, PlannedBlock, SidePlot, side_index};
 use super::tails::TailLog;
-use crate::place::Place;
-use crate::run::{RunOutcome, failed, rejected_because};
+use plumb_bench::run::{failed, rejected_because};
+use plumb_bench::{Place, RunOutcome};
 use plumb_result::compare::{LeftOut, RunCheck, SideLoad};
 use plumb_result::metric::Subject;
 use plumb_result::observe::TargetFacts;
@@ -56,13 +56,14 @@ pub(crate) struct ComparisonLog {
     /// Every number that is planned.
     pub(crate) planned: Vec<Planned>,
     varying: Option<&'static Factor>,
-    /// Phases whose numbers are compared; all where there are none.
+    /// Phases whose numbers are compared; empty for all.
     phases: Vec<String>,
-    pub(crate) provisionings: [Provisionings; 2],
+    /// Baseline and candidate.
+    pub(crate) by_side: [SideLog; 2],
     /// Ids, in the order in which they ran.
     pub(crate) runs: Vec<String>,
     /// The side of each run, in the order of `runs`.
-    pub(crate) sides: Vec<Side>,
+    pub(crate) run_sides: Vec<Side>,
     /// Whether no other runs came between these.
     pub(crate) is_sequence: bool,
     /// Mean time of a run with what it needs before and after, in seconds.
@@ -70,32 +71,38 @@ pub(crate) struct ComparisonLog {
     /// The blocks as they ran, `AB` or `BA`.
     pub(crate) order: Vec<String>,
     pub(crate) left_out: Vec<LeftOut>,
-    /// Two rows a block: where a run of a block was rejected, its number has none.
+    /// Two rows a block; a block with a rejected run has none.
     pub(crate) rows: BTreeMap<ComparedCell, Vec<LogRow>>,
-    /// What the numbers measured, by side; `mixed` where runs differ.
+    /// What the numbers measured, by side; `mixed` if runs differ.
     pub(crate) tiers: BTreeMap<ComparedCell, [Option<TierName>; 2]>,
-    /// Rows of blocks of which a run was rejected: they are shown where a number has no others.
+    /// Rows of blocks with a rejected run: shown for a number that has no others.
     pub(crate) rejected_rows: BTreeMap<ComparedCell, Vec<LogRow>>,
-    /// The load of other processes in every run, by side.
-    pub(crate) loads: [Vec<Option<UnderLoad>>; 2],
     pub(crate) latencies: BTreeMap<OpKey, [Histogram; 2]>,
     /// The slowest ops of the runs that count.
     pub(crate) tails: TailLog,
-    /// The storage under each plot, as its first run saw it, by work.
-    pub(crate) targets: [BTreeMap<usize, Grounds>; 2],
-    pub(crate) records: [SideRecord; 2],
-    /// Workloads as they were resolved, so that each distinct one is boiled down once.
-    resolved: [Vec<Workload>; 2],
-    /// Runs that were accepted, by work.
-    pub(crate) accepted: [BTreeMap<String, u32>; 2],
-    /// Blocks both of whose runs the checks accept, by work; those that have some.
+    /// Number of blocks both of whose runs the checks accept, by work; only works that have some.
     pub(crate) accepted_pairs: BTreeMap<String, u32>,
-    /// Runs of each side.
-    side_runs: [u32; 2],
-    /// Warnings about runs and objections to them, by side and check: the first of the worst, and how many runs have one.
-    warned: BTreeMap<(usize, String), (Finding, u32)>,
-    /// What was asked for and done otherwise, by workload, phase and note, with the sides that it is about.
+    /// What was asked for and done otherwise, by workload, phase and note, with the names of the sides.
     pub(crate) notes: BTreeMap<(String, String, String), Vec<String>>,
+}
+
+/// The runs of one side.
+#[derive(Default)]
+pub(crate) struct SideLog {
+    pub(crate) provisionings: Provisionings,
+    /// The load of other processes in every run.
+    pub(crate) loads: Vec<Option<UnderLoad>>,
+    /// The storage under each plot, as its first run saw it, by work.
+    pub(crate) targets: BTreeMap<usize, Grounds>,
+    pub(crate) record: SideRecord,
+    /// Workloads as they were resolved, so that each distinct one is reduced to its print once.
+    resolved: Vec<Workload>,
+    /// Number of accepted runs, by work.
+    pub(crate) accepted: BTreeMap<String, u32>,
+    /// Number of runs.
+    runs: u32,
+    /// Warnings and rejections of runs, by check: the worst, the first of equal ones, and how many runs have one.
+    warned: BTreeMap<String, (Finding, u32)>,
 }
 
 /// The storage under the targets of each work.
@@ -148,7 +155,7 @@ impl ComparisonLog {
 
     /// The plot that a place belongs to. Two directories of one file system are one mkfs, whatever they are called.
     fn plot_of(&mut self, index: usize, place: usize, plot: &SidePlot, targets: &BTreeMap<String, TargetFacts>) -> u32 {
-        let known = &mut self.provisionings[index];
+        let known = &mut self.by_side[index].provisionings;
         if let Some(&number) = known.by_place.get(&place) {
             return number;
         }
@@ -177,15 +184,16 @@ impl ComparisonLog {
             let outcome = &block.outcomes[index];
             place[index] = first + position as u32;
             self.runs.push(outcome.result.id.clone());
-            self.sides.push(side);
+            self.run_sides.push(side);
             self.note_run(&sides[index].name, index, asked, &outcome.result, None);
             is_rejected |= outcome.result.verdict == RunVerdict::Reject;
-            self.targets[index]
+            self.by_side[index]
+                .targets
                 .entry(block.planned.plots[index])
                 .or_default()
                 .entry(named.name.to_owned())
                 .or_insert_with(|| outcome.observations.targets.clone());
-            let phases = &mut self.records[index].phases;
+            let phases = &mut self.by_side[index].record.phases;
             if phases.is_empty() {
                 phases.clone_from(&outcome.observations.phases);
             }
@@ -257,14 +265,14 @@ impl ComparisonLog {
                 }
             }
         }
-        self.side_runs[index] += 1;
-        self.loads[index].push(result.under_load.as_deref().cloned());
+        let log = &mut self.by_side[index];
+        log.runs += 1;
+        log.loads.push(result.under_load.as_deref().cloned());
         let mut codes: Vec<&str> = Vec::new();
         for finding in result.checks.iter().filter(|finding| finding.level >= Level::Warn) {
             if !codes.contains(&finding.code.as_str()) {
                 codes.push(&finding.code);
-                let (first, runs) =
-                    self.warned.entry((index, finding.code.clone())).or_insert_with(|| (finding.clone(), 0));
+                let (first, runs) = log.warned.entry(finding.code.clone()).or_insert_with(|| (finding.clone(), 0));
                 // A finding that rejected a run says more than a warning of another one.
                 if finding.level > first.level {
                     *first = finding.clone();
@@ -272,7 +280,7 @@ impl ComparisonLog {
                 *runs += 1;
             }
         }
-        let record = &mut self.records[index];
+        let record = &mut log.record;
         if result.verdict == RunVerdict::Reject {
             record.rejected += 1;
             for code in failed(result).map(|finding| &finding.code) {
@@ -283,7 +291,7 @@ impl ComparisonLog {
             let reason = rejected_because(result);
             self.left_out.push(LeftOut { run: result.id.clone(), side: side.to_owned(), reason });
         } else {
-            *self.accepted[index].entry(workload.clone()).or_default() += 1;
+            *log.accepted.entry(workload.clone()).or_default() += 1;
             record.loads.push(result.under_load.as_deref().cloned());
         }
         let tool = ToolPrint { name: result.tool.name.clone(), version: result.tool.version.clone(), dialect };
@@ -301,8 +309,8 @@ impl ComparisonLog {
             if !settings.is_empty() && !record.works.contains(&known) {
                 record.works.push(known);
             }
-        } else if !self.resolved[index].contains(&result.workload) {
-            self.resolved[index].push(result.workload.clone());
+        } else if !log.resolved.contains(&result.workload) {
+            log.resolved.push(result.workload.clone());
             record.works.push(WorkPrint {
                 name: workload.clone(),
                 asked: work_print(asked, WorkQuestion::Sides),
@@ -313,7 +321,7 @@ impl ComparisonLog {
 
     /// A run that was accepted does not count after all.
     pub(crate) fn leave_out(&mut self, index: usize, side: &str, result: &RunResult, reason: String) {
-        if let Some(accepted) = self.accepted[index].get_mut(&result.workload.name) {
+        if let Some(accepted) = self.by_side[index].accepted.get_mut(&result.workload.name) {
             *accepted = accepted.saturating_sub(1);
         }
         self.left_out.push(LeftOut { run: result.id.clone(), side: side.to_owned(), reason });
@@ -321,40 +329,35 @@ impl ComparisonLog {
 
     /// The work as a side ran it, for a noise floor.
     pub(crate) fn floor_print(&self, index: usize, workload: &str) -> Option<serde_json::Value> {
-        let ran = self.resolved[index].iter().find(|one| one.name == workload)?;
+        let ran = self.by_side[index].resolved.iter().find(|one| one.name == workload)?;
         Some(work_print(ran, WorkQuestion::Floor))
     }
 
     /// Returns the checks that warned of runs or rejected them, by side: the worst first, then the most frequent.
     pub(crate) fn run_checks(&self, sides: [&str; 2]) -> Vec<RunCheck> {
-        let mut all: Vec<RunCheck> = self
-            .warned
-            .iter()
-            .map(|((index, _), (finding, runs))| RunCheck {
-                side: sides[*index].to_owned(),
+        let of_side = |(log, side): (&SideLog, &str)| {
+            let check = |(finding, runs): &(Finding, u32)| RunCheck {
+                side: side.to_owned(),
                 runs: *runs,
-                of: self.side_runs[*index],
+                of: log.runs,
                 finding: finding.clone(),
-            })
-            .collect();
+            };
+            log.warned.values().map(check).collect::<Vec<_>>()
+        };
+        let mut all: Vec<RunCheck> = self.by_side.iter().zip(sides).flat_map(of_side).collect();
         all.sort_by_key(|check| (std::cmp::Reverse(check.finding.level), u32::MAX - check.runs));
         all
     }
 
     /// The load of other processes on each side whose runs had one: the median of them.
     pub(crate) fn side_loads(&self, sides: [&str; 2]) -> Vec<SideLoad> {
-        let of_side = |(index, side): (usize, &str)| {
-            let mut loads: Vec<&UnderLoad> = self.loads[index].iter().flatten().collect();
+        let of_side = |(log, side): (&SideLog, &str)| {
+            let mut loads: Vec<&UnderLoad> = log.loads.iter().flatten().collect();
             loads.sort_by(|one, other| one.device_share.total_cmp(&other.device_share));
             let median = *loads.get(loads.len() / 2)?;
-            Some(SideLoad {
-                side: side.to_owned(),
-                runs: loads.len() as u32,
-                of: self.side_runs[index],
-                load: median.clone(),
-            })
+            Some(SideLoad { side: side.to_owned(), runs: loads.len() as u32, of: log.runs, load: median.clone() })
         };
-        sides.into_iter().enumerate().filter_map(of_side).collect()
+        self.by_side.iter().zip(sides).filter_map(of_side).collect()
     }
 
     /// Mean time of a run in seconds, of all runs that took so long.
@@ -365,7 +368,7 @@ impl ComparisonLog {
     /// The side of the run before each, where no others came between.
     pub(crate) fn previous(&self) -> Vec<Option<Side>> {
         match self.is_sequence {
-            true => std::iter::once(None).chain(self.sides.iter().copied().map(Some)).collect(),
+            true => std::iter::once(None).chain(self.run_sides.iter().copied().map(Some)).collect(),
             false => Vec::new(),
         }
     }
@@ -378,7 +381,7 @@ impl ComparisonLog {
 
     /// Accepted runs of the work that has fewest.
     pub(crate) fn runs_of<'w>(&self, index: usize, workloads: impl Iterator<Item = &'w str>) -> u32 {
-        let of = |workload: &str| self.accepted[index].get(workload).copied().unwrap_or(0);
+        let of = |workload: &str| self.by_side[index].accepted.get(workload).copied().unwrap_or(0);
         workloads.map(of).min().unwrap_or(0)
     }
 }

@@ -360,7 +360,7 @@ fn too_little(named: &'static NamedWorkload, metric: Metric, time_ns: u64, compa
         return plain.to_owned();
     };
     let had = |(index, side): (usize, &Histogram)| {
-        let runs = comparison_log.accepted[index].get(named.name).copied().unwrap_or(0);
+        let runs = comparison_log.by_side[index].accepted.get(named.name).copied().unwrap_or(0);
         side.count() / u64::from(runs.max(1))
     };
     let of_kind =
@@ -376,8 +376,8 @@ fn too_little(named: &'static NamedWorkload, metric: Metric, time_ns: u64, compa
 /// Places that are one plot, each with the first of them.
 pub(crate) fn shared_provisionings(sides: [&CompareSide; 2], comparison_log: &ComparisonLog) -> Vec<String> {
     let mut notes = Vec::new();
-    for (side, provisionings) in sides.into_iter().zip(&comparison_log.provisionings) {
-        for (&place, &first) in provisionings.by_place.iter().filter(|&(&place, &first)| place != first as usize) {
+    for (side, log) in sides.into_iter().zip(&comparison_log.by_side) {
+        for (&place, &first) in log.provisionings.by_place.iter().filter(|&(&place, &first)| place != first as usize) {
             let [one, other] = [first as usize, place].map(|place| &side.plots[place].name);
             notes.push(format!("{other} shares a plot with {one}: the two count as one place"));
         }

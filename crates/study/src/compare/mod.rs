@@ -16,16 +16,12 @@ pub use comparison_log::{ComparedCell, LogRow};
 pub use plan::{CompareSide, SidePlot};
 pub use request::{CompareRequest, UnknownPhase};
 
-use crate::fit::Policies;
 use crate::floors::{Floors, floors, of_request};
-use crate::not_stored::NotStored;
-use crate::place::Place;
-use crate::progress::{Parts, Progress};
-use crate::run::{Bench, RunError, RunOutcome, RunRequest};
-use crate::settle;
 use claims::{CellClaim, Rows, Terms, claims, contrast};
 use comparison_log::{BlockRuns, ComparisonLog};
 use plan::{PlannedBlock, complete, in_complete_blocks, order, pairs, side_index};
+use plumb_bench::not_stored::NotStored;
+use plumb_bench::{Bench, Parts, Place, Policies, Progress, RunError, RunOutcome, RunRequest, settle};
 use plumb_engine::sim::SimRun;
 use plumb_result::compare::{COMPARE_SCHEMA, Outlier, Plots};
 use plumb_result::{Comparison, Contrast, ContrastVerdict, Finding};
@@ -211,8 +207,8 @@ fn sim_seed(seed: u64, plot: &SidePlot) -> u64 {
 pub(crate) fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured: Measured) -> CompareOutcome {
     let Measured { comparison_log, claims, rule, ended } = measured;
     let environment = bench.environment_of_runs().clone();
-    let ranks = bench.ranks.as_ref().map(|ranks| ranks.facts());
-    let Floors { floors, notes: floor_notes } = match &bench.store {
+    let ranks = bench.partners.ranks.as_ref().map(|ranks| ranks.facts());
+    let Floors { floors, notes: floor_notes } = match &bench.results.store {
         Some(store) => floors(store, &of_request(request, &comparison_log, &environment, ranks.as_ref()), &claims),
         None => Floors::default(),
     };
@@ -235,7 +231,7 @@ pub(crate) fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured
     let mut notes = messages::notes(&request.workloads, request.scale.time_ns, &comparison_log);
     notes.extend(messages::shared_provisionings(request.sides(), &comparison_log));
     notes.extend(floor_notes);
-    let settle = bench.settling.settled();
+    let settle = bench.series.settling.settled();
     notes.extend(settle::note(settle.as_ref()));
     let under_load = comparison_log.side_loads(request.sides().map(|side| side.name.as_str()));
     let names = |side: &CompareSide| side.plots.iter().map(|plot| plot.name.clone()).collect();
@@ -275,11 +271,11 @@ pub(crate) fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured
         under_load,
     };
     let id = uuid::Uuid::now_v7().to_string();
-    if let Some(store) = &mut bench.store
+    if let Some(store) = &mut bench.results.store
         && let Err(error) = store.save_comparison(&id, METHOD, &comparison)
     {
         let kept = NotStored::document(store.path(), error.to_string(), "compare", &id, &comparison);
-        NotStored::add(&mut bench.not_stored, Some(kept));
+        NotStored::add(&mut bench.results.not_stored, Some(kept));
     }
     CompareOutcome {
         comparison,

@@ -1,6 +1,6 @@
 //! Who runs where and in which order: the places of both sides, and the blocks over them.
 
-use crate::place::Place;
+use plumb_bench::Place;
 use plumb_stats::schedule::{Block, COMPLETE_BLOCKS, Side, blocked_order};
 use plumb_stats::stop::StopRule;
 

@@ -136,7 +136,7 @@ fn targets<'a>(
     index: usize,
     plot: usize,
 ) -> Option<&'a BTreeMap<String, TargetFacts>> {
-    comparison_log.targets[index].get(&plot)?.get(request.workloads.first()?.name)
+    comparison_log.by_side[index].targets.get(&plot)?.get(request.workloads.first()?.name)
 }
 
 fn record(
@@ -167,5 +167,5 @@ fn record(
             }
         }
     }
-    SideRecord { plots: plots as u32, unlike_plots: unlike, ..comparison_log.records[index].clone() }
+    SideRecord { plots: plots as u32, unlike_plots: unlike, ..comparison_log.by_side[index].record.clone() }
 }

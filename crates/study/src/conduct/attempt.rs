@@ -3,8 +3,8 @@
 use super::build_record::BuildRecord;
 use super::judged::Judged;
 use super::{ConductEvent, Conductor, LOSSES_MAX, REPEATS_OF_REJECTED};
-use crate::not_stored::NotStored;
 use crate::plan::{Plan, PlannedRun};
+use plumb_bench::not_stored::NotStored;
 use plumb_engine::signals::{Slept, StopFlag};
 use plumb_engine::sim::{CarriedDebt, left_behind};
 use plumb_lab::protocol::{HostWork, RunJob, SimPlace};

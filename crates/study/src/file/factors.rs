@@ -38,92 +38,64 @@ fn key(name: &str) -> Segment {
     Segment::from(name)
 }
 
-/// All factors, held against the hosts and the workloads.
+/// Reads all factors and checks them against the hosts and the workloads.
 ///
 /// # Errors
-/// Names that are not there, and levels that cannot be.
+/// Names that do not exist, and levels that are not possible.
 pub fn read(form: &StudyForm, tree: &Table, workloads: &[WorkloadText]) -> Result<Factors, Vec<LocatedFailure>> {
-    let mut failures = Vec::new();
-    let mut all: Vec<StudyFactor> = Vec::new();
-    let is_workload = |level: &LevelForm| workloads.iter().any(|workload| workload.name == level.to_string());
-    let mut add = |said: &FactorForm, path: Vec<Segment>, failures: &mut Vec<LocatedFailure>| {
-        let place = at(tree, &[path.as_slice(), &[key("name")]].concat());
-        let levels_path = [path.as_slice(), &[key("levels")]].concat();
-        let levels_place = at(tree, &levels_path);
-        let mut fail = |span: &Range<usize>, message: String, help: &str| {
-            failures.push(LocatedFailure { span: span.clone(), message, help: help.to_owned() });
-        };
-        if said.name.is_empty() || said.name.contains(['$', '{', '}', '=', ',']) || said.name.starts_with("ram") {
-            fail(
-                &place,
-                format!("`{}` is not a valid factor name", said.name),
-                "use letters, digits, `-`, `_` and `.`",
-            );
+    let mut reader = FactorReader { form, tree, workloads, all: Vec::new(), failures: Vec::new() };
+    for (index, said) in form.factor.iter().enumerate() {
+        reader.add(said, &[key("factor"), Segment::from(index)]);
+    }
+    reader.add_sweep();
+    let chooses_workload = reader.only_factor_of(Binds::Workload, "workload");
+    let chooses_host = reader.only_factor_of(Binds::Host, "host");
+    let chooses_workload = chooses_workload.or_else(|| reader.add_workload_factor());
+    let FactorReader { all, mut failures, .. } = reader;
+    for factor in &all {
+        failures.extend(levels::wrong_names(&factor.when, &all, &factor.place));
+    }
+    if failures.is_empty() { Ok(Factors { all, chooses_workload, chooses_host }) } else { Err(failures) }
+}
+
+/// Reads factors one after the other and keeps all failures, so that a user sees them at once.
+struct FactorReader<'f> {
+    form: &'f StudyForm,
+    tree: &'f Table,
+    workloads: &'f [WorkloadText],
+    all: Vec<StudyFactor>,
+    failures: Vec<LocatedFailure>,
+}
+
+impl FactorReader<'_> {
+    fn fail(&mut self, span: &Range<usize>, message: impl Into<String>, help: &str) {
+        self.failures.push(LocatedFailure { span: span.clone(), message: message.into(), help: help.to_owned() });
+    }
+
+    /// The place of a key below a path.
+    fn place(&self, path: &[Segment], name: &str) -> Range<usize> {
+        at(self.tree, &[path, &[key(name)]].concat())
+    }
+
+    /// Adds the factor that stands at this path.
+    fn add(&mut self, said: &FactorForm, path: &[Segment]) {
+        let place = self.place(path, "name");
+        self.check_name(said, &place);
+        let levels = self.levels(said, path);
+        let binds = said.binds.or_else(|| self.names_workloads(said).then_some(Binds::Workload));
+        if let Some(binds) = binds {
+            self.check_bound_levels(binds, &levels, &self.place(path, "levels"));
         }
-        if all.iter().any(|other| other.name == said.name) {
-            fail(&place, format!("there are two factors named `{}`", said.name), "give each its own name");
-        }
-        if said.levels.is_empty() {
-            fail(&levels_place, format!("`{}` has no level", said.name), "give at least one");
-        }
-        let levels: Vec<FactorLevel> = said
-            .levels
-            .iter()
-            .enumerate()
-            .map(|(index, level)| FactorLevel {
-                text: level.to_string(),
-                value: level_value(tree, &levels_path, index, level),
-            })
-            .collect();
-        for (index, level) in levels.iter().enumerate() {
-            if levels[..index].iter().any(|other| other.text == level.text) || level.text == NONE {
-                fail(&levels_place, format!("duplicate level `{}`", level.text), "remove one of the two");
-            }
-        }
-        let chooses = !workloads.is_empty() && !said.levels.is_empty() && said.levels.iter().all(is_workload);
-        let binds = said.binds.or(if chooses { Some(Binds::Workload) } else { None });
-        for level in &levels {
-            let named = |what: &str, known: Vec<&str>| {
-                let unknown = !known.contains(&level.text.as_str());
-                unknown.then(|| levels::unknown(what, &level.text, known.into_iter(), &levels_place))
-            };
-            let failure = match binds {
-                Some(Binds::Host) => named("host", form.hosts.keys().map(String::as_str).chain(["local"]).collect()),
-                Some(Binds::Workload) => {
-                    named("workload", workloads.iter().map(|workload| workload.name.as_str()).collect())
-                }
-                None => None,
-            };
-            failures.extend(failure);
-        }
-        let hard = match (said.change, binds) {
-            (Some(FactorChange::Easy), Some(Binds::Host)) => {
-                failures.push(LocatedFailure {
-                    span: at(tree, &[path.as_slice(), &[key("change")]].concat()),
-                    message: "changing the host needs a new plot".to_owned(),
-                    help: "use `change = \"hard\"`, or leave it out".to_owned(),
-                });
-                true
-            }
-            (Some(FactorChange::Hard), _) | (None, Some(Binds::Host)) => true,
-            _ => false,
-        };
+        let hard = self.is_hard(said, binds, path);
         if hard && binds == Some(Binds::Workload) {
-            failures.push(LocatedFailure {
-                span: place.clone(),
-                message: "changing the workload needs no new plot".to_owned(),
-                help: "leave out `change = \"hard\"`".to_owned(),
-            });
+            self.fail(&place, "changing the workload needs no new plot", "leave out `change = \"hard\"`");
         }
         let enters = said.on_enter.as_slice().iter().chain(said.on_leave.as_slice()).next().is_some();
         if !hard && enters {
-            failures.push(LocatedFailure {
-                span: place.clone(),
-                message: format!("`{}` changes from run to run, but `on-enter` runs once per plot", said.name),
-                help: "give it `change = \"hard\"`".to_owned(),
-            });
+            let message = format!("`{}` changes from run to run, but `on-enter` runs once per plot", said.name);
+            self.fail(&place, message, "give it `change = \"hard\"`");
         }
-        all.push(StudyFactor {
+        self.all.push(StudyFactor {
             name: said.name.clone(),
             levels,
             hard,
@@ -133,12 +105,72 @@ pub fn read(form: &StudyForm, tree: &Table, workloads: &[WorkloadText]) -> Resul
             on_leave: said.on_leave.as_slice().to_vec(),
             place,
         });
-    };
-    for (index, said) in form.factor.iter().enumerate() {
-        add(said, vec![key("factor"), Segment::from(index)], &mut failures);
     }
-    // A scale turns a sweep off by an empty list.
-    if let Some(sweep) = form.sweep.as_ref().filter(|sweep| !sweep.levels.is_empty()) {
+
+    fn check_name(&mut self, said: &FactorForm, place: &Range<usize>) {
+        let name = &said.name;
+        if name.is_empty() || name.contains(['$', '{', '}', '=', ',']) || name.starts_with("ram") {
+            let message = format!("`{name}` is not a valid factor name");
+            self.fail(place, message, "use letters, digits, `-`, `_` and `.`");
+        }
+        if self.all.iter().any(|other| other.name == *name) {
+            self.fail(place, format!("there are two factors named `{name}`"), "give each its own name");
+        }
+    }
+
+    /// The levels of a factor, each with its value in the file.
+    fn levels(&mut self, said: &FactorForm, path: &[Segment]) -> Vec<FactorLevel> {
+        let place = self.place(path, "levels");
+        if said.levels.is_empty() {
+            self.fail(&place, format!("`{}` has no level", said.name), "give at least one");
+        }
+        let path = [path, &[key("levels")]].concat();
+        let level = |(index, level): (usize, &LevelForm)| FactorLevel {
+            text: level.to_string(),
+            value: level_value(self.tree, &path, index, level),
+        };
+        let levels: Vec<FactorLevel> = said.levels.iter().enumerate().map(level).collect();
+        for (index, level) in levels.iter().enumerate() {
+            if levels[..index].iter().any(|other| other.text == level.text) || level.text == NONE {
+                self.fail(&place, format!("duplicate level `{}`", level.text), "remove one of the two");
+            }
+        }
+        levels
+    }
+
+    /// Whether all levels of a factor are names of workloads.
+    fn names_workloads(&self, said: &FactorForm) -> bool {
+        let is_workload = |level: &LevelForm| self.workloads.iter().any(|workload| workload.name == level.to_string());
+        !said.levels.is_empty() && said.levels.iter().all(is_workload)
+    }
+
+    /// Checks that each level names a host, or a workload.
+    fn check_bound_levels(&mut self, binds: Binds, levels: &[FactorLevel], place: &Range<usize>) {
+        let (what, known): (_, Vec<&str>) = match binds {
+            Binds::Host => ("host", self.form.hosts.keys().map(String::as_str).chain(["local"]).collect()),
+            Binds::Workload => ("workload", self.workloads.iter().map(|workload| workload.name.as_str()).collect()),
+        };
+        let unknown = levels.iter().filter(|level| !known.contains(&level.text.as_str()));
+        let failures = unknown.map(|level| levels::unknown(what, &level.text, known.iter().copied(), place));
+        self.failures.extend(failures);
+    }
+
+    /// Whether a change of the factor needs a new plot.
+    fn is_hard(&mut self, said: &FactorForm, binds: Option<Binds>, path: &[Segment]) -> bool {
+        match (said.change, binds) {
+            (Some(FactorChange::Easy), Some(Binds::Host)) => {
+                let place = self.place(path, "change");
+                self.fail(&place, "changing the host needs a new plot", "use `change = \"hard\"`, or leave it out");
+                true
+            }
+            (Some(FactorChange::Hard), _) | (None, Some(Binds::Host)) => true,
+            _ => false,
+        }
+    }
+
+    /// Adds the factor of `[sweep]`. A scale turns a sweep off by an empty list.
+    fn add_sweep(&mut self) {
+        let Some(sweep) = self.form.sweep.as_ref().filter(|sweep| !sweep.levels.is_empty()) else { return };
         let said = FactorForm {
             name: sweep.factor.clone(),
             levels: sweep.levels.clone(),
@@ -149,54 +181,48 @@ pub fn read(form: &StudyForm, tree: &Table, workloads: &[WorkloadText]) -> Resul
             on_leave: Default::default(),
             when: Default::default(),
         };
-        add(&said, vec![key("sweep")], &mut failures);
-        if let Some(last) = all.last_mut() {
-            last.place = at(tree, &[key("sweep"), key("factor")]);
+        self.add(&said, &[key("sweep")]);
+        let place = self.place(&[key("sweep")], "factor");
+        if let Some(last) = self.all.last_mut() {
+            last.place = place;
         }
     }
-    let one_of = |binds: Binds, failures: &mut Vec<LocatedFailure>| {
-        let mut found = all.iter().enumerate().filter(|(_, factor)| factor.binds == Some(binds));
+
+    /// The factor that chooses the host or the workload: one at most.
+    fn only_factor_of(&mut self, binds: Binds, what: &str) -> Option<usize> {
+        let mut found = self.all.iter().enumerate().filter(|(_, factor)| factor.binds == Some(binds));
         let first = found.next().map(|(index, _)| index);
-        if let Some((_, second)) = found.next() {
-            let what = if binds == Binds::Host { "host" } else { "workload" };
-            failures.push(LocatedFailure {
-                span: second.place.clone(),
-                message: format!("two factors choose the {what}"),
-                help: "only one can".to_owned(),
-            });
+        if let Some(place) = found.next().map(|(_, second)| second.place.clone()) {
+            self.fail(&place, format!("two factors choose the {what}"), "only one can");
         }
         first
-    };
-    let mut chooses_workload = one_of(Binds::Workload, &mut failures);
-    let chooses_host = one_of(Binds::Host, &mut failures);
-    if chooses_workload.is_none() && workloads.len() > 1 {
-        let value = |name: &str| Value::Text(name.to_owned());
-        if let Some(other) = all.iter().find(|factor| factor.name == WORKLOAD) {
-            failures.push(LocatedFailure {
-                span: other.place.clone(),
-                message: "the name `workload` is reserved: it already distinguishes the workloads".to_owned(),
-                help: "give this factor another name, or the workloads' names as levels".to_owned(),
-            });
+    }
+
+    /// Adds a factor that tells several workloads apart, if no other one does.
+    fn add_workload_factor(&mut self) -> Option<usize> {
+        if self.workloads.len() < 2 {
+            return None;
         }
-        chooses_workload = Some(all.len());
-        all.push(StudyFactor {
+        if let Some(place) = self.all.iter().find(|factor| factor.name == WORKLOAD).map(|other| other.place.clone()) {
+            self.fail(
+                &place,
+                "the name `workload` is reserved: it already distinguishes the workloads",
+                "give this factor another name, or the workloads' names as levels",
+            );
+        }
+        let names = self.workloads.iter().map(|workload| workload.name.clone());
+        self.all.push(StudyFactor {
             name: WORKLOAD.to_owned(),
-            levels: workloads
-                .iter()
-                .map(|workload| FactorLevel { text: workload.name.clone(), value: value(&workload.name) })
-                .collect(),
+            levels: names.map(|name| FactorLevel { text: name.clone(), value: Value::Text(name) }).collect(),
             hard: false,
             binds: Some(Binds::Workload),
             when: Default::default(),
             on_enter: Vec::new(),
             on_leave: Vec::new(),
-            place: workloads[0].place.clone(),
+            place: self.workloads[0].place.clone(),
         });
+        Some(self.all.len() - 1)
     }
-    for factor in &all {
-        failures.extend(levels::wrong_names(&factor.when, &all, &factor.place));
-    }
-    if failures.is_empty() { Ok(Factors { all, chooses_workload, chooses_host }) } else { Err(failures) }
 }
 
 /// The level as it is written, for what is nothing but `${factor}`.

@@ -5,13 +5,12 @@ use super::dialect;
 use super::error::StudyError;
 use super::factors::{self, Combined, WORKING_SET};
 use super::files::StudyFiles;
-use super::form::{HostForm, RepeatForm, StudyForm};
+use super::form::StudyForm;
 use super::level_form::{OneOrMany, WhenLevels};
 use super::levels::{self, Combination, LevelScope, NONE, RamUnit};
 use super::options::PlanOptions;
 use super::short::FileSizes;
 use super::study::{LOCAL, PLOTS, PLOTS_MIN, Study, repeats};
-use super::target::{NOWHERE, PlotPlace, TargetForm};
 use super::workload::{self, MadeWork, WorkloadReader, WorkloadText};
 use crate::plan::estimate::{self, RunCost};
 use crate::plan::order::{self, RunOrder};
@@ -21,7 +20,7 @@ use crate::plan::{
 use plumb_document::{Node, Spanned, Value};
 use plumb_lab::Step;
 use plumb_lab::protocol::HostWork;
-use plumb_workload::{Prepare, SimDevice, Size};
+use plumb_workload::Size;
 use plumb_workload_text::native::{Document, LocatedFailure};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -45,7 +44,7 @@ pub fn plan(
     let workloads = workload::all(document, table, &form.experiment.name)?;
     agents::put_in(document, table, &mut form, &options.hosts)?;
     let factors = factors::read(&form, table, &workloads).map_err(|failures| document.failures(failures))?;
-    let mut study = Study { document, table, form, workloads, factors, warnings: Vec::new() };
+    let study = Study { document, table, form, workloads, factors, warnings: Vec::new() };
     study.check()?;
     let combined = study
         .factors
@@ -64,6 +63,27 @@ struct Built {
     on_leave: Vec<String>,
 }
 
+impl Built {
+    /// A plot of it.
+    fn plot(&self, block: u32) -> Plot {
+        Plot {
+            block,
+            levels: self.levels.clone(),
+            host: self.host.clone(),
+            on_enter: self.on_enter.clone(),
+            steps: self.steps.clone(),
+            on_leave: self.on_leave.clone(),
+        }
+    }
+}
+
+/// Plots and runs in the order in which they are made.
+#[derive(Default)]
+struct Sequence {
+    plots: Vec<Plot>,
+    runs: Vec<PlannedRun>,
+}
+
 /// A cell that can be run.
 struct Ready {
     cell: PlanCell,
@@ -74,99 +94,6 @@ struct Ready {
 }
 
 impl<'d> Study<'d> {
-    /// What needs no levels put in.
-    fn check(&mut self) -> Result<(), StudyError> {
-        let mut failures = Vec::new();
-        let mut fail = |span, message: String, help: &str| {
-            failures.push(LocatedFailure { span, message, help: help.to_owned() });
-        };
-        if self.form.experiment.name.is_empty() {
-            fail(self.place(&["experiment", "name"]), "the study has an empty name".to_owned(), "give it one");
-        }
-        for (name, host) in &self.form.hosts {
-            let place = self.place(&["hosts", name]);
-            match host {
-                _ if name == LOCAL => fail(place, "`local` is this machine".to_owned(), "give the host another name"),
-                HostForm { agents: Some(names), .. } => agents::wrong(name, host, names, &mut |message, help| {
-                    fail(place.clone(), message, help);
-                }),
-                HostForm { agent: Some(agent), .. } if !agent.is_absolute() => fail(
-                    place,
-                    format!("`agent` is `{}`", agent.display()),
-                    "write the absolute path of a Plumb that was built for that host",
-                ),
-                HostForm { ssh: Some(_), vm: None, .. }
-                | HostForm { ssh: None, vm: Some(_), boot: None, kernel: None, agent: None, agents: None } => {}
-                HostForm { vm: Some(_), ssh: None, boot: Some(_), .. } => {
-                    fail(place, "a virtual machine is booted by the lab".to_owned(), "leave out `boot`");
-                }
-                HostForm { vm: Some(_), ssh: None, kernel: Some(_), .. } => {
-                    fail(
-                        place,
-                        "the kernel of a virtual machine belongs to `vm`".to_owned(),
-                        "vm = { kernel = \"…\" }",
-                    );
-                }
-                HostForm { vm: Some(_), ssh: None, .. } => fail(
-                    place,
-                    "`agent` is for hosts that are reached by ssh".to_owned(),
-                    "leave it out; PLUMB_AGENT names what runs in a `root`",
-                ),
-                _ => fail(
-                    place,
-                    format!("`{name}` needs exactly one of `ssh`, `vm`, `agents`"),
-                    "give it `ssh = \"root@box\"`, `vm = { … }` or `agents = [\"node1\", \"node2\"]`",
-                ),
-            }
-        }
-        let design = &self.form.design;
-        if let Some(RepeatForm::Range(range)) = design.repeat
-            && range.min > range.max
-        {
-            fail(
-                self.place(&["design", "repeat"]),
-                format!("the minimum {} is more than the maximum {}", range.min, range.max),
-                "swap them",
-            );
-        }
-        let (least, _) = repeats(&self.form);
-        if least == 0 || design.plots == Some(0) {
-            let key = if least == 0 { "repeat" } else { "plots" };
-            fail(self.place(&["design", key]), format!("`{key}` of 0 measures nothing"), "use 1 or more");
-        }
-        let all = &self.factors.all;
-        for when in &design.exclude {
-            failures.extend(levels::wrong_names(when, all, &self.place(&["design", "exclude"])));
-        }
-        for workload in &self.workloads {
-            failures.extend(levels::wrong_names(&workload.when, all, &workload.place));
-        }
-        let compare = &self.form.compare;
-        let named =
-            compare.by.iter().map(|name| ("by", name)).chain(compare.within.iter().map(|name| ("within", name)));
-        for (key, name) in named {
-            if !all.iter().any(|factor| factor.name == *name) {
-                let names = all.iter().map(|factor| factor.name.as_str());
-                failures.push(levels::unknown("factor", name, names, &self.place(&["compare", key])));
-            }
-        }
-        for name in effects(&self.form) {
-            if !all.iter().any(|factor| factor.name == name) {
-                let names = all.iter().map(|factor| factor.name.as_str());
-                failures.push(levels::unknown("factor", &name, names, &self.place(&["compare", "effects"])));
-            }
-        }
-        for (label, import) in &self.form.import {
-            for factor in import.levels.keys() {
-                if !all.iter().any(|known| known.name == *factor) {
-                    let names = all.iter().map(|factor| factor.name.as_str());
-                    failures.push(levels::unknown("factor", factor, names, &self.place(&["import", label, factor])));
-                }
-            }
-        }
-        if failures.is_empty() { Ok(()) } else { Err(self.document.failures(failures).into()) }
-    }
-
     /// Returns the kind of order that the file asks for.
     pub(super) fn run_order(&self) -> RunOrder {
         match self.form.design.order {
@@ -201,49 +128,7 @@ impl<'d> Study<'d> {
         }
         let seed =
             options.seed.or(self.form.experiment.seed).unwrap_or_else(|| order::seed_of(&self.form.experiment.name));
-        let order = self.run_order();
-        let timeout_s = self.form.design.timeout.map(|time| (time.0 / 1_000_000_000).max(1));
-        let mut plan_plots = Vec::new();
-        let mut runs = Vec::new();
-        // The runs in all plots of a kind are one sequence: each plot goes on where the plot before it ended.
-        let cells_of: Vec<Vec<usize>> =
-            (0..built.len()).map(|kind| (0..ready.len()).filter(|&cell| ready[cell].built == kind).collect()).collect();
-        let within: Vec<Vec<Vec<usize>>> = cells_of
-            .iter()
-            .enumerate()
-            .map(|(kind, cells)| order::blocks(order, cells.len(), plots * most, seed, &format!("kind {kind}")))
-            .collect();
-        for (block, sequence) in order::blocks(order, built.len(), plots, seed, "plots").into_iter().enumerate() {
-            for kind in sequence {
-                let plot = &built[kind];
-                let index = plan_plots.len() as u32;
-                let block = block as u32;
-                plan_plots.push(Plot {
-                    block,
-                    levels: plot.levels.clone(),
-                    host: plot.host.clone(),
-                    on_enter: plot.on_enter.clone(),
-                    steps: plot.steps.clone(),
-                    on_leave: plot.on_leave.clone(),
-                });
-                let here = &cells_of[kind];
-                let orders = within[kind].iter().skip((block * most) as usize).take(most as usize);
-                for (repeat, sequence) in (0..).zip(orders) {
-                    runs.extend(sequence.iter().map(|&position| {
-                        let cell = &ready[here[position]];
-                        PlannedRun {
-                            plot: index,
-                            cell: here[position] as u32,
-                            repeat,
-                            work: cell.work.clone(),
-                            dir: cell.dir.clone(),
-                            seed: order::run_seed(seed, block, repeat),
-                            timeout_s: timeout_s.unwrap_or_else(|| estimate::timeout_s(cell.cost)),
-                        }
-                    }));
-                }
-            }
-        }
+        let Sequence { plots: plan_plots, runs } = self.sequence(&built, &ready, plots, most, seed);
         let compare = self.compare();
         self.check_metrics(&compare)?;
         self.check_device_metrics(&compare)?;
@@ -260,13 +145,7 @@ impl<'d> Study<'d> {
             })
             .collect();
         let cells: Vec<PlanCell> = ready.into_iter().map(|ready| ready.cell).collect();
-        if !self.form.safety.typed.is_empty() {
-            return Err(self.failed(
-                self.place(&["safety", "typed"]),
-                "a study file cannot authorise what must be typed on the command line",
-                "leave it out, and name the device with `--destroy` when the study is run",
-            ));
-        }
+        self.check_safety()?;
         let form = &self.form;
         let mut plan = Plan {
             schema: PLAN_SCHEMA.to_owned(),
@@ -304,6 +183,56 @@ impl<'d> Study<'d> {
         Ok(plan)
     }
 
+    /// Puts plots and runs in order.
+    fn sequence(&self, built: &[Built], ready: &[Ready], plots: u32, repeats: u32, seed: u64) -> Sequence {
+        let order = self.run_order();
+        let timeout_s = self.form.design.timeout.map(|time| (time.0 / 1_000_000_000).max(1));
+        let mut sequence = Sequence::default();
+        // The runs in all plots of a kind are one sequence: each plot continues where the plot before it ended.
+        let cells_of: Vec<Vec<usize>> =
+            (0..built.len()).map(|kind| (0..ready.len()).filter(|&cell| ready[cell].built == kind).collect()).collect();
+        let within: Vec<Vec<Vec<usize>>> = cells_of
+            .iter()
+            .enumerate()
+            .map(|(kind, cells)| order::blocks(order, cells.len(), plots * repeats, seed, &format!("kind {kind}")))
+            .collect();
+        for (block, kinds) in (0..).zip(order::blocks(order, built.len(), plots, seed, "plots")) {
+            for kind in kinds {
+                let plot = sequence.plots.len() as u32;
+                sequence.plots.push(built[kind].plot(block));
+                let orders = within[kind].iter().skip((block * repeats) as usize).take(repeats as usize);
+                for (repeat, positions) in (0..).zip(orders) {
+                    sequence.runs.extend(positions.iter().map(|&position| {
+                        let number = cells_of[kind][position];
+                        let cell = &ready[number];
+                        PlannedRun {
+                            plot,
+                            cell: number as u32,
+                            repeat,
+                            work: cell.work.clone(),
+                            dir: cell.dir.clone(),
+                            seed: order::run_seed(seed, block, repeat),
+                            timeout_s: timeout_s.unwrap_or_else(|| estimate::timeout_s(cell.cost)),
+                        }
+                    }));
+                }
+            }
+        }
+        sequence
+    }
+
+    /// Checks that the file authorises nothing that only a command line can.
+    fn check_safety(&self) -> Result<(), StudyError> {
+        if self.form.safety.typed.is_empty() {
+            return Ok(());
+        }
+        Err(self.failed(
+            self.place(&["safety", "typed"]),
+            "a study file cannot authorise what must be typed on the command line",
+            "leave it out, and name the device with `--destroy` when the study is run",
+        ))
+    }
+
     fn plots(&self, exploratory: bool) -> Result<u32, StudyError> {
         let plots = self.form.design.plots.unwrap_or(PLOTS);
         let varies_hard = self.factors.all.iter().any(|factor| factor.hard);
@@ -317,7 +246,7 @@ impl<'d> Study<'d> {
         Ok(plots)
     }
 
-    fn scope<'a>(&'a self, combination: &'a Combination, hard_only: bool) -> LevelScope<'a> {
+    pub(super) fn scope<'a>(&'a self, combination: &'a Combination, hard_only: bool) -> LevelScope<'a> {
         LevelScope { factors: &self.factors.all, combination, hard_only, ram_unit: RamUnit::Native }
     }
 
@@ -426,56 +355,6 @@ impl<'d> Study<'d> {
             .collect()
     }
 
-    /// Where a cell runs.
-    fn spot(&self, levels: &Combination, built: &Built) -> Result<PlotPlace, StudyError> {
-        let target: TargetForm = match self.table.get("target") {
-            None => TargetForm::default(),
-            Some(value) => {
-                let mut failures = Vec::new();
-                let value = self.scope(levels, false).put_in(value, &mut failures);
-                if !failures.is_empty() {
-                    return Err(self.document.failures(failures).into());
-                }
-                self.document.read(&value)?
-            }
-        };
-        let fill = target.fill.unwrap_or_default();
-        let first_write = if target.prewrite { Prepare::Write } else { Prepare::Nothing };
-        let path = target.path.or_else(|| built.mount.clone());
-        match path {
-            Some(path) if path.starts_with("sim:") => {
-                let sim: SimDevice = path.parse().map_err(|error: plumb_workload::sim::SimError| {
-                    self.failed(self.place(&["target", "path"]), error.to_string(), "such as `sim:hdd?slow=5%`")
-                })?;
-                Ok(PlotPlace { dir: NOWHERE.to_owned(), sim: Some(sim), device: None, fill, first_write })
-            }
-            Some(path) if path.starts_with('/') => {
-                Ok(PlotPlace { dir: path, sim: None, device: None, fill, first_write })
-            }
-            Some(path) if path.starts_with('@') => {
-                let name = &path[1..];
-                if !built.steps.iter().any(|step| step.name() == Some(name)) {
-                    return Err(self.failed(
-                        self.place(&["target", "path"]),
-                        format!("no step is named `{name}`"),
-                        "give the step that makes the device this `name`",
-                    ));
-                }
-                Ok(PlotPlace { dir: NOWHERE.to_owned(), sim: None, device: Some(name.to_owned()), fill, first_write })
-            }
-            Some(path) => Err(self.failed(
-                self.place(&["target", "path"]),
-                format!("`{path}` is relative, and runs have no working directory"),
-                "use a full path, a device that a step made (`@array`), or a simulated device such as `sim:hdd`",
-            )),
-            None => Err(self.failed(
-                self.place(&["workload"]),
-                "no place to run is given",
-                "add `[target]` with a `path`, or a step that mounts something",
-            )),
-        }
-    }
-
     fn ready(
         &self,
         combined: &[Combined],
@@ -487,12 +366,12 @@ impl<'d> Study<'d> {
             let hard = self.factors.hard_part(&cell.levels);
             let index = built.iter().position(|built| built.levels == hard).expect("built for every combination");
             let text = &self.workloads[cell.workload];
-            let spot = self.spot(&cell.levels, &built[index])?;
-            let sizes: FileSizes = workload::sizes(self.document, &self.workloads, &spot);
+            let place = self.plot_place(&cell.levels, &built[index].steps, built[index].mount.as_deref())?;
+            let sizes: FileSizes = workload::sizes(self.document, &self.workloads, &place);
             let reader = WorkloadReader {
                 document: self.document,
                 scope: self.scope(&cell.levels, false),
-                spot: &spot,
+                place: &place,
                 sizes: &sizes,
                 working_set: self.working_set(text, &cell.levels)?,
             };
@@ -509,7 +388,7 @@ impl<'d> Study<'d> {
                 cell: PlanCell { levels: cell.levels.clone(), workload: text.name.clone() },
                 built: index,
                 work,
-                dir: spot.dir,
+                dir: place.dir,
                 cost,
             });
         }
@@ -586,7 +465,7 @@ impl<'d> Study<'d> {
 }
 
 /// `"a * b"`, or a list.
-fn effects(form: &StudyForm) -> Vec<String> {
+pub(super) fn effects(form: &StudyForm) -> Vec<String> {
     let said = form.compare.effects.as_ref().map(OneOrMany::as_slice).unwrap_or_default();
     said.iter()
         .flat_map(|text| text.split('*'))

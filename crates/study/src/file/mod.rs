@@ -5,6 +5,7 @@
 //! and is read once for each combination of levels: an error that only shows with one level still points at its line.
 
 mod agents;
+mod check;
 pub(crate) mod dialect;
 mod error;
 mod expect;

@@ -144,7 +144,7 @@ const DEFAULT_SIZE: Size = Size::Bytes(Bytes(1 << 30));
 pub fn workload(
     name: &str,
     ops: &[SaidOp],
-    spot: &PlotPlace,
+    place: &PlotPlace,
     sizes: &FileSizes,
     working_set: Option<Size>,
 ) -> Result<Workload, OpProblem> {
@@ -162,9 +162,9 @@ pub fn workload(
         for (index, &block) in blocks.as_slice().iter().enumerate() {
             // Each block writes a new file of its own: the second would otherwise overwrite what the first allocated.
             let suffix = if index > 0 && said.op == ShortOp::Write { format!("-{block}") } else { String::new() };
-            let file = target_of(said, &suffix, spot, sizes, working_set)?;
-            let phase = phase_of(said, &file, block, blocks.as_slice().len() > 1, spot)?;
-            place(&mut workload, said, file)?;
+            let file = target_of(said, &suffix, place, sizes, working_set)?;
+            let phase = phase_of(said, &file, block, blocks.as_slice().len() > 1, place)?;
+            add_target(&mut workload, said, file)?;
             workload.phase.push(phase);
         }
     }
@@ -179,19 +179,19 @@ struct File {
 }
 
 /// The path below the directory of the target: what a workload calls `/mnt/raid/f` is `f` there.
-pub fn below(path: &Path, spot: &PlotPlace) -> PathBuf {
-    path.strip_prefix(&spot.dir).unwrap_or(path).to_owned()
+pub fn below(path: &Path, place: &PlotPlace) -> PathBuf {
+    path.strip_prefix(&place.dir).unwrap_or(path).to_owned()
 }
 
 fn target_of(
     said: &SaidOp,
     suffix: &str,
-    spot: &PlotPlace,
+    place: &PlotPlace,
     sizes: &FileSizes,
     working_set: Option<Size>,
 ) -> Result<File, OpProblem> {
     let form = &said.form;
-    let path = below(form.path.as_deref().unwrap_or(Path::new(DATA)), spot);
+    let path = below(form.path.as_deref().unwrap_or(Path::new(DATA)), place);
     let working_set = working_set.map(|size| match size {
         Size::Bytes(Bytes(bytes)) => Size::Bytes(Bytes(bytes / u64::from(form.files.max(1)))),
         Size::Ram(factor) => Size::Ram(factor / f64::from(form.files.max(1))),
@@ -202,9 +202,9 @@ fn target_of(
     path.push(suffix);
     let path = PathBuf::from(path);
     let name = path.file_name().map_or_else(|| DATA.to_owned(), |name| name.to_string_lossy().into_owned());
-    let needed = if said.op == ShortOp::Write { spot.first_write } else { Prepare::Write };
+    let needed = if said.op == ShortOp::Write { place.first_write } else { Prepare::Write };
     let prepare = form.prepare.unwrap_or(needed);
-    if let Some(device) = &spot.device {
+    if let Some(device) = &place.device {
         if form.files > 1 || form.path.is_some() {
             let key = if form.path.is_some() { "path" } else { "files" };
             return Err(said.problem(
@@ -215,10 +215,10 @@ fn target_of(
         }
         // Its host puts the full path in, behind the slash without which this would be none.
         let path = PathBuf::from(format!("/${{made.{device}}}"));
-        let target = DeviceTarget { path, size: Some(size), destroy_serial: None, content: spot.fill };
+        let target = DeviceTarget { path, size: Some(size), destroy_serial: None, content: place.fill };
         return Ok(File { name, size, target: Target::Device(target) });
     }
-    let target = match (&spot.sim, form.files) {
+    let target = match (&place.sim, form.files) {
         (Some(device), files) => {
             let Some(Bytes(bytes)) = size.fixed() else {
                 return Err(said.problem(
@@ -230,14 +230,14 @@ fn target_of(
             let size = Bytes(bytes.saturating_mul(u64::from(files)));
             Target::Sim(SimTarget { device: device.clone(), size, files: None, preallocated_percent: 0, shares: None })
         }
-        (None, 0 | 1) => Target::File(FileTarget { path, size: Some(size), prepare, content: spot.fill }),
-        (None, count) => Target::Files(FilesTarget { path, count, size, prepare, content: spot.fill }),
+        (None, 0 | 1) => Target::File(FileTarget { path, size: Some(size), prepare, content: place.fill }),
+        (None, count) => Target::Files(FilesTarget { path, count, size, prepare, content: place.fill }),
     };
     Ok(File { name, size, target })
 }
 
 /// Two ops of one file mean the same file.
-fn place(workload: &mut Workload, said: &SaidOp, file: File) -> Result<(), OpProblem> {
+fn add_target(workload: &mut Workload, said: &SaidOp, file: File) -> Result<(), OpProblem> {
     let extent = |target: &Target| match target {
         Target::File(file) => (file.size, 1),
         Target::Files(files) => (Some(files.size), files.count),
@@ -258,7 +258,7 @@ fn place(workload: &mut Workload, said: &SaidOp, file: File) -> Result<(), OpPro
     }
 }
 
-fn phase_of(said: &SaidOp, file: &File, block: Bytes, several: bool, spot: &PlotPlace) -> Result<Phase, OpProblem> {
+fn phase_of(said: &SaidOp, file: &File, block: Bytes, several: bool, place: &PlotPlace) -> Result<Phase, OpProblem> {
     let form = &said.form;
     let mix = match said.op {
         ShortOp::Read | ShortOp::RandomRead => Mix::READ,
@@ -291,7 +291,7 @@ fn phase_of(said: &SaidOp, file: &File, block: Bytes, several: bool, spot: &Plot
     };
     let workers = form.workers.unwrap_or(form.files);
     // On one simulated range, each worker of several files has a part of its own.
-    let part = spot.sim.as_ref().filter(|_| form.files > 1).and_then(|_| file.size.fixed());
+    let part = place.sim.as_ref().filter(|_| form.files > 1).and_then(|_| file.size.fixed());
     let blocks = Blocks {
         pattern: if said.op.is_random() { Pattern::Permutation } else { Pattern::Sequential },
         block: BlockSize::Fixed(block),
@@ -304,7 +304,7 @@ fn phase_of(said: &SaidOp, file: &File, block: Bytes, several: bool, spot: &Plot
     let group = WorkerGroup {
         count: workers,
         depth: form.depth,
-        backend: backend(said, spot)?,
+        backend: backend(said, place)?,
         // A new file is written once: a second time over it would be an overwrite.
         limit: Limit { passes: (said.op == ShortOp::Write).then_some(1), ..Limit::default() },
         ..WorkerGroup::new(&file.name, blocks)
@@ -317,7 +317,7 @@ fn phase_of(said: &SaidOp, file: &File, block: Bytes, several: bool, spot: &Plot
     })
 }
 
-fn backend(said: &SaidOp, spot: &PlotPlace) -> Result<Backend, OpProblem> {
+fn backend(said: &SaidOp, place: &PlotPlace) -> Result<Backend, OpProblem> {
     let Some(engine) = &said.form.engine else { return Ok(Backend::Auto) };
     const NAMES: [&str; 9] = ["auto", "psync", "preadv2", "uring", "io-uring", "libaio", "posix-aio", "mmap", "stdio"];
     let name = match engine.as_str() {
@@ -335,7 +335,7 @@ fn backend(said: &SaidOp, spot: &PlotPlace) -> Result<Backend, OpProblem> {
             ))
         }
         // A simulated device has a backend of its own.
-        Ok(_) if spot.sim.is_some() => Ok(Backend::Auto),
+        Ok(_) if place.sim.is_some() => Ok(Backend::Auto),
         Ok(backend) if NAMES.contains(&name) => Ok(backend),
         _ => {
             let help = match nearest(engine, NAMES) {

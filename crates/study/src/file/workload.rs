@@ -250,14 +250,14 @@ fn one(document: &Document<'_>, name: String, place: Range<usize>, value: &Node)
 }
 
 /// The sizes that all workloads say of their files, as far as no level decides them.
-pub fn sizes(document: &Document<'_>, workloads: &[WorkloadText], spot: &PlotPlace) -> FileSizes {
+pub fn sizes(document: &Document<'_>, workloads: &[WorkloadText], place: &PlotPlace) -> FileSizes {
     let mut found = FileSizes::new();
     for workload in workloads {
         let Some(table) = workload.table.get_ref().as_table() else { continue };
         for (key, _) in ShortOp::ALL {
             let Some(form) = table.get(key).and_then(|value| document.read::<OpForm>(value).ok()) else { continue };
             if let (Some(path), Some(size)) = (&form.path, form.size) {
-                found.entry(short::below(path, spot)).or_insert(size);
+                found.entry(short::below(path, place)).or_insert(size);
             }
         }
     }
@@ -271,7 +271,7 @@ pub struct WorkloadReader<'a> {
     /// Levels.
     pub scope: LevelScope<'a>,
     /// Where it runs.
-    pub spot: &'a PlotPlace,
+    pub place: &'a PlotPlace,
     /// What others say of files.
     pub sizes: &'a FileSizes,
     /// The size of what it works on, where a sweep says it.
@@ -335,7 +335,7 @@ impl WorkloadReader<'_> {
     fn conformance(&self, table: &Node) -> Result<MadeWork, StudyError> {
         let ConformanceForm { posix, .. } = self.document.read(table)?;
         let at = place_in(table, &["posix"]);
-        if self.spot.sim.is_some() || self.spot.device.is_some() {
+        if self.place.sim.is_some() || self.place.device.is_some() {
             let help = "let a step mount a file system, or name a directory as `path` of `[target]`";
             return Err(self.failed(&at, "the rules are those of file systems, and this is a device", help));
         }
@@ -387,7 +387,7 @@ impl WorkloadReader<'_> {
             }
         }
         let mut workload =
-            short::workload(&text.name, &ops, self.spot, self.sizes, self.working_set).map_err(|problem| {
+            short::workload(&text.name, &ops, self.place, self.sizes, self.working_set).map_err(|problem| {
                 let table = table.get(problem.op).unwrap_or(value);
                 self.failed(&place_in(table, &[problem.key]), problem.message, problem.help)
             })?;
@@ -423,7 +423,7 @@ impl WorkloadReader<'_> {
                 "give the recording's absolute path",
             ));
         }
-        let target = match &self.spot.sim {
+        let target = match &self.place.sim {
             Some(device) => Target::Sim(SimTarget {
                 device: device.clone(),
                 size: TRACE_DEVICE,
@@ -471,7 +471,7 @@ impl WorkloadReader<'_> {
         let [found] = found.as_slice() else {
             return Err(self.failed(&at, "a cell runs one workload", "name one of them"));
         };
-        let place = match &self.spot.sim {
+        let place = match &self.place.sim {
             Some(device) => named::RunPlace::Sim(device.clone()),
             None => named::RunPlace::Directory,
         };

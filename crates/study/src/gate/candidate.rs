@@ -1,10 +1,7 @@
 //! Measures one side alone: a candidate that history judges, or the beginning of a history.
 
-use crate::fit::Policies;
-use crate::place::Place;
-use crate::progress::{Parts, Progress};
-use crate::run::{Bench, RunError, RunRequest};
 use jiff::Timestamp;
+use plumb_bench::{Bench, Parts, Place, Policies, Progress, RunError, RunRequest};
 use plumb_engine::sim::SimRun;
 use plumb_result::RunResult;
 use plumb_workload::{Target, Workload};

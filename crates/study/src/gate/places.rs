@@ -8,8 +8,7 @@ use crate::compare::plan::{CompareSide, complete, order};
 use crate::compare::{
     BlockEnd, CompareRequest, ComparedCell, ComparisonEnded, Measured, conclude, messages, run_block,
 };
-use crate::progress::{Parts, Progress};
-use crate::run::{Bench, RunError};
+use plumb_bench::{Bench, Parts, Progress, RunError};
 use plumb_result::gate::{
     GATE_SCHEMA, GateAnswer, GateDesign, GateLooks, GateNeed, GateNumber, GateSide, GateSource, GateUnit,
 };

@@ -1,9 +1,8 @@
 //! The same work at the loads of a ladder.
 
 use super::{Done, RepeatRequest, RepeatedSoFar, tier, verdict};
-use crate::kept::with_kept_files;
-use crate::progress::{Parts, Progress};
-use crate::run::{Bench, RunError, RunOutcome};
+use plumb_bench::kept::with_kept_files;
+use plumb_bench::{Bench, Parts, Progress, RunError, RunOutcome};
 use plumb_result::repeat::{LADDER_SCHEMA, LadderRepeat, LadderResult, LadderStep, LadderStream};
 use plumb_workload::{FullLoad, Ladder, Workload};
 

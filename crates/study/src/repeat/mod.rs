@@ -7,10 +7,10 @@ mod rounds;
 pub use ladder::ladder;
 pub use rounds::rounds;
 
-use crate::not_stored::NotStored;
-use crate::progress::Progress;
-use crate::run::{Bench, RunError, RunOutcome, RunRequest, rejected_because};
 use jiff::Timestamp;
+use plumb_bench::not_stored::NotStored;
+use plumb_bench::run::rejected_because;
+use plumb_bench::{Bench, Progress, RunError, RunOutcome, RunRequest};
 use plumb_engine::sim::SimRun;
 use plumb_result::compare::LeftOut;
 use plumb_result::repeat::{Repeated, RepeatedRuns};
@@ -95,7 +95,9 @@ impl<'a> RepeatedSoFar<'a> {
 
     /// Gives the runs one tag in the store, so that they can be found together.
     fn tag(&mut self, bench: &mut Bench, kind: &str) {
-        let (Some(store), Some(first), None) = (&mut bench.store, self.of.runs.first(), &bench.not_stored) else {
+        let (Some(store), Some(first), None) =
+            (&mut bench.results.store, self.of.runs.first(), &bench.results.not_stored)
+        else {
             return;
         };
         // The beginning of the first run's id is the time in milliseconds.
@@ -103,7 +105,7 @@ impl<'a> RepeatedSoFar<'a> {
         let tagged = self.of.runs.iter().try_for_each(|run| store.tag(run, &tag, TagChange::Add));
         match tagged {
             Ok(()) => self.of.tag = Some(tag),
-            Err(error) => bench.not_stored = Some(NotStored::because(error.to_string())),
+            Err(error) => bench.results.not_stored = Some(NotStored::because(error.to_string())),
         }
     }
 }
@@ -111,7 +113,7 @@ impl<'a> RepeatedSoFar<'a> {
 /// Keeps what was repeated with its runs, so that it can be shown and reported later: in the store, or where that fails in a file.
 /// Curves of runs that are not stored would point at nothing.
 pub fn keep(bench: &mut Bench, repeated: &Repeated) {
-    let (Some(store), Some(_)) = (&mut bench.store, &repeated.of().tag) else { return };
+    let (Some(store), Some(_)) = (&mut bench.results.store, &repeated.of().tag) else { return };
     let id = uuid::Uuid::now_v7().to_string();
     if let Err(error) = store.save_repeated(&id, repeated) {
         let (path, error) = (store.path(), error.to_string());
@@ -119,7 +121,7 @@ pub fn keep(bench: &mut Bench, repeated: &Repeated) {
             Repeated::Rounds(rounds) => NotStored::document(path, error, "rounds", &id, &**rounds),
             Repeated::Ladder(ladder) => NotStored::document(path, error, "ladder", &id, &**ladder),
         };
-        NotStored::add(&mut bench.not_stored, Some(kept));
+        NotStored::add(&mut bench.results.not_stored, Some(kept));
     }
 }
 

@@ -1,9 +1,8 @@
 //! Rounds of a workload until figures are steady.
 
 use super::{Done, RepeatRequest, RepeatedSoFar, tier, together, verdict};
-use crate::kept::with_kept_files;
-use crate::progress::{Parts, Progress};
-use crate::run::{Bench, RunError};
+use plumb_bench::kept::with_kept_files;
+use plumb_bench::{Bench, Parts, Progress, RunError};
 use plumb_result::repeat::{
     FigureRounds, ROUNDS_SCHEMA, RoundSpan, RoundsPhase, RoundsResult, RoundsRule, TrackedRounds,
 };

@@ -11,18 +11,16 @@ mod objections;
 pub mod plan;
 mod points;
 
-use crate::fit::Policies;
-use crate::kept::with_kept_files;
-use crate::not_stored::NotStored;
-use crate::progress::{Parts, Progress};
-use crate::run::{Bench, RunError, RunOutcome, RunRequest, rejected_because};
-use crate::settle;
 use apply::{ApplyError, CountedOps, RateOf, counted, set_time};
 use carry::PlacedRun;
 use find::{LevelRuns, RunNumbers, RunTimes, SizeFacts, spread};
 use key::{Axis, auto_rates};
 use objections::Objections;
 use plan::{OfferedLoad, SweepSchedule, in_complete_block, may_end_after};
+use plumb_bench::kept::with_kept_files;
+use plumb_bench::not_stored::NotStored;
+use plumb_bench::run::rejected_because;
+use plumb_bench::{Bench, Parts, Policies, Progress, RunError, RunOutcome, RunRequest, settle};
 use plumb_engine::sim::SimRun;
 use plumb_result::compare::LeftOut;
 use plumb_result::run::TierName;
@@ -83,7 +81,9 @@ impl SweepOutcome {
 
     /// Gives its runs one tag in the store, so that they can be found together.
     fn tag(&mut self, bench: &mut Bench) {
-        let (Some(store), Some(first), None) = (&mut bench.store, self.sweep.runs.first(), &bench.not_stored) else {
+        let (Some(store), Some(first), None) =
+            (&mut bench.results.store, self.sweep.runs.first(), &bench.results.not_stored)
+        else {
             return;
         };
         // The beginning of the first run's id is the time in milliseconds.
@@ -91,7 +91,7 @@ impl SweepOutcome {
         let tagged = self.sweep.runs.iter().try_for_each(|run| store.tag(run, &tag, TagChange::Add));
         match tagged {
             Ok(()) => self.sweep.tag = Some(tag),
-            Err(error) => bench.not_stored = Some(NotStored::because(error.to_string())),
+            Err(error) => bench.results.not_stored = Some(NotStored::because(error.to_string())),
         }
     }
 }
@@ -158,7 +158,7 @@ pub fn sweep(
         with_kept_files(bench, request.workload, request.base, &label, |bench| run_stages(bench, request, progress))?;
     outcome.tag(bench);
     outcome.sweep.notes.extend(stays);
-    outcome.sweep.settle = bench.settling.settled();
+    outcome.sweep.settle = bench.series.settling.settled();
     outcome.sweep.notes.extend(settle::note(outcome.sweep.settle.as_ref()));
     Ok(outcome)
 }
@@ -166,11 +166,11 @@ pub fn sweep(
 /// Keeps a sweep with its runs, so that it can be reported later: in the store, or where that fails in a file. Curves of runs that are
 /// not stored would point at nothing.
 pub fn keep_sweep(bench: &mut Bench, sweep: &Sweep) {
-    let (Some(store), Some(_)) = (&mut bench.store, &sweep.tag) else { return };
+    let (Some(store), Some(_)) = (&mut bench.results.store, &sweep.tag) else { return };
     let id = uuid::Uuid::now_v7().to_string();
     if let Err(error) = store.save_sweep(&id, sweep) {
         let kept = NotStored::document(store.path(), error.to_string(), "sweep", &id, sweep);
-        NotStored::add(&mut bench.not_stored, Some(kept));
+        NotStored::add(&mut bench.results.not_stored, Some(kept));
     }
 }
 

@@ -165,7 +165,7 @@ fn known(request: &NetRequest<'_>, place: &Place, begun: &Begun) -> Network {
         local,
         Network {
             schema: NET_SCHEMA.to_owned(),
-            tool: plumb_study::run::tool(),
+            tool: plumb_bench::run::tool(),
             started_at: jiff::Timestamp::now().to_string(),
             host: place.host.clone(),
             port: place.port,

@@ -6,6 +6,7 @@ use crate::dashes;
 use crate::own_words::OwnWords;
 use crate::simulated;
 use crate::verdicts::{LinePlace, Verdicts, report_unstored};
+use plumb_bench::{Bench, Both, Policies, Progress, RunError, RunOutcome, RunRequest};
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::output::{self, error_line, error_text};
@@ -16,7 +17,6 @@ use plumb_engine::guard::Guard;
 use plumb_engine::signals::{self, StopFlag, StopSignal};
 use plumb_engine::sim::SimRun;
 use plumb_engine::write_guard;
-use plumb_study::{Bench, Both, Policies, Progress, RunError, RunOutcome, RunRequest};
 use plumb_workload::Workload;
 use std::path::Path;
 
@@ -146,7 +146,7 @@ pub fn speak<D: Dialect>(call: &ToolCall<'_>) -> Result<End, Stopped> {
 fn end(cut: Cut, bench: Option<Bench>, mut verdicts: Verdicts) -> Result<End, Stopped> {
     verdicts.print();
     // The tool's own failure says more; where it succeeds, its result is still not where it should be.
-    let is_stored = bench.as_ref().is_none_or(|bench| bench.not_stored.is_none());
+    let is_stored = bench.as_ref().is_none_or(|bench| bench.results.not_stored.is_none());
     match cut {
         Cut::Over(End::Done) if !is_stored => Ok(End::Io),
         Cut::Over(end) => Ok(verdicts.end(end)),
@@ -179,7 +179,7 @@ fn runs<D: Dialect>(
             Some(bench) => bench,
             none => none.insert(fitted(dialect.bench(call.common)?, call.common)?),
         };
-        dialect.fit(&mut run, &write_guard(bench.permissions.clone()))?;
+        dialect.fit(&mut run, &write_guard(bench.engine.permissions.clone()))?;
         let load = dialect.load(&run);
         let on_devices = on_devices(&load, D::NAME)?;
         let load = on_devices.as_ref().map_or(load, Load::here);
@@ -204,8 +204,8 @@ fn hear(all: &[StopSignal]) -> Result<(), Stopped> {
 
 /// A bench that says what it has to say as tools' messages are said.
 fn fitted(mut bench: Bench, common: &Common) -> Result<Bench, Stopped> {
-    bench.permissions.when_full = session::when_full(common)?;
-    bench.say = |text| error_line!("plumb: {text}");
+    bench.engine.permissions.when_full = session::when_full(common)?;
+    bench.engine.say = |text| error_line!("plumb: {text}");
     Ok(bench)
 }
 

@@ -2,6 +2,7 @@
 //! answered, and exit code 3 under `--plumb-strict`. The same for every tool.
 
 use crate::own_words::VerdictOptions;
+use plumb_bench::RunOutcome;
 use plumb_cli::common::Common;
 use plumb_cli::exit::End;
 use plumb_cli::output::error_line;
@@ -9,7 +10,6 @@ use plumb_cli::session;
 use plumb_result::metric::Subject;
 use plumb_result::run::TierName;
 use plumb_result::{Finding, Level, MetricValue, RunResult, RunVerdict};
-use plumb_study::RunOutcome;
 use plumb_workload::OpKind;
 use std::io::IsTerminal;
 

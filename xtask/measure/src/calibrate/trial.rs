@@ -3,6 +3,7 @@
 use super::scenario::{Counted, Load, Pair, Plots, Scenario, Single, Trial};
 use super::{draw, gates};
 use anyhow::{Context, Result};
+use plumb_bench::{Bench, Place, Policies, RunRequest, Silent};
 use plumb_engine::guard::Permissions;
 use plumb_engine::rng::splitmix64;
 use plumb_engine::signals::StopFlag;
@@ -14,8 +15,6 @@ use plumb_stats::schedule::Side;
 use plumb_stats::stop::StopRule;
 use plumb_study::compare::claims::Rows;
 use plumb_study::compare::{CompareRequest, CompareSide, compare};
-use plumb_study::run::{Bench, RunRequest};
-use plumb_study::{Place, Policies, Silent};
 use plumb_workload_text::named::{self, Scale};
 use std::time::Duration;
 use xtask::tools::target_directory;

@@ -4,6 +4,7 @@ use crate::args::FarEndArguments;
 use crate::commands::tool::{
     ELBENCHO_ASKED, ELBENCHO_LOOKS_NS, ElbenchoService, FIO_ASKED, FIO_PULLED, FioService, ToAgent, fio_pulled,
 };
+use plumb_bench::{AgentPolicy, Follower, JoinedRanks, Progress, follow};
 use plumb_cli::agent::listen::{END_AGENT, INTERRUPT_OTHERS};
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::output::error_line;
@@ -15,7 +16,6 @@ use plumb_engine::guard::space::WhenFull;
 use plumb_engine::signals::StopFlag;
 use plumb_engine::{LoggedOp, PhaseNow};
 use plumb_result::PhaseMeasurement;
-use plumb_study::{AgentPolicy, Follower, JoinedRanks, Progress, follow};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -58,15 +58,20 @@ pub fn run(arguments: &FarEndArguments) -> Result<End, Stopped> {
         }
     };
     let mut bench = session::bench_of_rank()?;
-    bench.policy = Some(policy(arguments)?);
-    bench.permissions = Permissions::none();
+    bench.partners.policy = Some(policy(arguments)?);
+    bench.engine.permissions = Permissions::none();
     output.write_all(answer(None).as_bytes()).map_err(said)?;
     let link = Link { reader: Box::new(input), writer: Box::new(output) };
     let star = Star::follow(link, &greeting, "agents").map_err(Stopped::io)?;
     let joined = Joined { cluster: Arc::new(star), mpi: None, host: Some(greeting.name) };
     let ranks = JoinedRanks::meet(joined).map_err(Stopped::io)?;
-    let mut client =
-        OfClient { policy: bench.policy.clone(), obeys: arguments.obeys, fio: None, elbencho: None, to_agent: None };
+    let mut client = OfClient {
+        policy: bench.partners.policy.clone(),
+        obeys: arguments.obeys,
+        fio: None,
+        elbencho: None,
+        to_agent: None,
+    };
     let code = match follow(&mut bench, &ranks, &mut client) {
         Ok(_) => match client.to_agent {
             None => End::Done,

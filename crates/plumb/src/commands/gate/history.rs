@@ -5,6 +5,7 @@ use crate::args::GateArguments;
 use crate::asked;
 use crate::commands::compare::{announcement, is_real, side, sizes, works};
 use crate::commands::store;
+use plumb_bench::Place;
 use plumb_cli::common::Common;
 use plumb_cli::exit::Stopped;
 use plumb_cli::progress::LiveLine;
@@ -15,7 +16,6 @@ use plumb_engine::guard::OutputFile;
 use plumb_result::gate::{GateSource, SessionAnswer};
 use plumb_result::{RunResult, RunVerdict};
 use plumb_stats::schedule::Side;
-use plumb_study::Place;
 use plumb_study::compare::stored::StoredError;
 use plumb_study::gate::{
     Alone, AloneRequest, GateOutcome, HistoryRequest, HistorySide, gate_history, measure_alone, newest,
@@ -163,7 +163,7 @@ fn measure(
         return Err(Stopped::usage("the baseline's runs are another tool's: their work cannot be run again here"));
     }
     let mut bench = session::bench(common)?;
-    bench.settling.pause = arguments.settle.map(|time| Duration::from_nanos(time.0));
+    bench.series.settling.pause = arguments.settle.map(|time| Duration::from_nanos(time.0));
     bench.asked = Asked {
         time_ns: Some(time.0),
         budget_ns: Some(budget.0),

@@ -175,7 +175,7 @@ fn of_places(
         options: &options,
     };
     let mut bench = session::bench(common)?;
-    bench.settling.pause = arguments.settle.map(|time| Duration::from_nanos(time.0));
+    bench.series.settling.pause = arguments.settle.map(|time| Duration::from_nanos(time.0));
     bench.asked = Asked {
         settle_ns: arguments.settle.map(|time| time.0),
         ..asked_of(Running::Gate, arguments.load, &request.compared())

@@ -121,9 +121,9 @@ impl Bench {
     pub fn begun(&self) -> Network {
         Network {
             schema: NET_SCHEMA.to_owned(),
-            id: plumb_study::run::new_id(),
+            id: plumb_bench::run::new_id(),
             started_at: jiff::Timestamp::now().to_string(),
-            tool: plumb_study::run::tool(),
+            tool: plumb_bench::run::tool(),
             host: self.place.host.clone(),
             port: self.place.port,
             server_certificate: self.place.trust.as_ref().map(|trust| trust.fingerprint.to_string()),

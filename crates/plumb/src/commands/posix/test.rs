@@ -134,9 +134,9 @@ fn conformance(report: &Report, path: &Path, started_at: String, arguments: &Pos
     };
     Conformance {
         schema: POSIX_SCHEMA.to_owned(),
-        id: plumb_study::run::new_id(),
+        id: plumb_bench::run::new_id(),
         started_at,
-        tool: plumb_study::run::tool(),
+        tool: plumb_bench::run::tool(),
         path: plumb_result::path_text(path),
         filesystem: report.facts.kind().to_owned(),
         kernel: rustix::system::uname().release().to_string_lossy().into_owned(),

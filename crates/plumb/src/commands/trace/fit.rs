@@ -2,6 +2,7 @@
 
 use super::replay::{self, At};
 use super::{FitArguments, ReplayArguments, new_file, stopped};
+use plumb_bench::{Policies, Progress, RunRequest};
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::output::{self, error_line};
@@ -10,7 +11,6 @@ use plumb_engine::LoggedOp;
 use plumb_engine::guard::OutputFile;
 use plumb_engine::sim::SimRun;
 use plumb_report::trace::{goodness, goodness_verdict};
-use plumb_study::{Policies, Progress, RunRequest};
 use plumb_trace::show::{Character, Sheet, characterise, distances};
 use plumb_trace::{Names, Record, RecordedAct, open_as};
 use plumb_workload::blocks::{BlockSize, Mix, Pattern, WeightedSize};

@@ -2,6 +2,7 @@
 
 use super::{ReplayArguments, stopped};
 use crate::commands::measure::measure;
+use plumb_bench::{Place, Policies, RunRequest};
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::meanwhile::Meanwhile;
@@ -13,7 +14,6 @@ use plumb_cli::session::{self, command_line};
 use plumb_engine::replay::CallSurvey;
 use plumb_engine::sim::SimRun;
 use plumb_engine::trace::Recordings;
-use plumb_study::{Place, Policies, RunRequest};
 use plumb_workload::blocks::ByKind;
 use plumb_workload::blocks::trace::{Recording, Waits};
 use plumb_workload::files::FileRules;
@@ -68,7 +68,7 @@ pub fn run(arguments: &ReplayArguments, common: &Common) -> Result<End, Stopped>
     };
     let measured = measure(&mut bench, &request, &arguments.report, &mut meanwhile)?;
     let different = if arguments.strict { measured.replayed_differently() } else { 0 };
-    let end = measured.present(&[], &arguments.report, bench.store.as_ref(), common)?;
+    let end = measured.present(&[], &arguments.report, bench.results.store.as_ref(), common)?;
     if different > 0 && !matches!(end, End::Interrupted) {
         error_line!("error: {different} ops came to something else than when they were recorded (--strict)");
         return Ok(End::AssertedFalse);

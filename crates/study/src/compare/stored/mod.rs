@@ -562,7 +562,7 @@ fn sides<'a>(
     let records = SIDES.map(|side| SideRecord {
         plots: BTreeSet::from_iter(of(side).map(|run| run.plot.as_str())).len().max(1) as u32,
         unlike_plots: unlike(of(side).map(|run| &run.result)),
-        ..log.records[side_index(side)].clone()
+        ..log.by_side[side_index(side)].record.clone()
     });
     JudgedSides {
         names: [&names[0], &names[1]],

@@ -1,11 +1,11 @@
 //! `plumb as dbench`.
 
+use plumb_bench::{Bench, Progress};
 use plumb_cli::exit::End;
 use plumb_cli::output::{self, error_line, error_text};
 use plumb_engine::PhaseNow;
 use plumb_engine::guard::Remover;
 use plumb_engine::signals::StopFlag;
-use plumb_study::{Bench, Progress};
 use plumb_tools_app::dbench::print::{self, Done};
 use plumb_tools_app::dbench::{self, Action, DbenchSettings, lower};
 use plumb_tools_run::ToolCall;

@@ -12,10 +12,10 @@ use led::Led;
 use outputs::Outputs;
 pub use phase_watch::LOOK_NS;
 use places::HostPlaces;
+use plumb_bench::{Bench, Division, RunError};
 use plumb_cli::exit::End;
 use plumb_cli::output::error_line;
 use plumb_engine::signals::{StopFlag, StopSignal};
-use plumb_study::{Bench, Division, RunError};
 use plumb_tools::FileError;
 use plumb_tools_app::elbencho::lower::{Lowered, lower};
 use plumb_tools_app::elbencho::{self, Action, ElbenchoSettings, help};
@@ -112,8 +112,8 @@ impl Dialect for Elbencho {
 
     fn listen<'a>(&'a self, run: &'a Run, bench: &mut Bench) -> Step<ElbenchoProgress<'a>> {
         if !run.apart.is_empty() {
-            bench.apart = Some(run.apart.clone());
-            bench.division = Division::Apart;
+            bench.partners.apart = Some(run.apart.clone().into());
+            bench.partners.division = Division::Apart;
         }
         let outputs = told(Outputs::open(&self.settings, &run.lowered.geometry))?;
         told(wait_for_start(&self.settings, bench.stop))?;

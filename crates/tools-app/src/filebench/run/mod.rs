@@ -2,11 +2,11 @@
 
 mod watching;
 
+use plumb_bench::{Bench, RunError};
 use plumb_cli::exit::End;
 use plumb_cli::output::{self, error_line};
 use plumb_engine::guard::space::FLOOR_PERCENT;
 use plumb_engine::signals::{StopFlag, StopSignal};
-use plumb_study::{Bench, RunError};
 use plumb_tools::FileError;
 use plumb_tools::permission;
 use plumb_tools_app::filebench::{self, Action, Answer, Call, FilebenchUsageError, Plan, QuitMode, Session, VERSION};

@@ -1,11 +1,11 @@
 //! What is printed while a script runs, and behind its run.
 
 use super::stamped;
+use plumb_bench::Progress;
 use plumb_cli::output::{self, error_line};
 use plumb_engine::{FileSetStep, PhaseNow};
 use plumb_result::PhaseMeasurement;
 use plumb_result::measurement::StepMeasurement;
-use plumb_study::Progress;
 use plumb_tools_app::filebench::{Plan, since, statistics, summary};
 use plumb_workload::Target;
 use std::collections::BTreeMap;

@@ -1,10 +1,10 @@
 //! `plumb as fs_mark`.
 
+use plumb_bench::{Bench, Progress};
 use plumb_cli::exit::End;
 use plumb_cli::output::{self, error_line, error_text};
 use plumb_engine::guard::OutputFile;
 use plumb_engine::signals::StopFlag;
-use plumb_study::{Bench, Progress};
 use plumb_tools_app::fs_mark::print::{self, To};
 use plumb_tools_app::fs_mark::{self, DEFAULT_LOG, FsMarkSettings, lower};
 use plumb_tools_run::ToolCall;

@@ -1,10 +1,10 @@
 //! `plumb as iometer`.
 
+use plumb_bench::{Bench, Progress};
 use plumb_cli::exit::End;
 use plumb_cli::output::{self, error_line};
 use plumb_engine::guard::OutputFile;
 use plumb_engine::signals::StopFlag;
-use plumb_study::{Bench, Progress};
 use plumb_tools_app::iometer::{self, Action, Config, IometerSettings, Place, Test, lower, print};
 use plumb_tools_run::ToolCall;
 use plumb_tools_run::runner::{Dialect, Load, RunEnded, Step, conclude, page, refuse};

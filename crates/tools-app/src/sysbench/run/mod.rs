@@ -1,10 +1,10 @@
 //! `plumb as sysbench`.
 
+use plumb_bench::{Bench, Progress};
 use plumb_cli::exit::End;
 use plumb_cli::output::{self, error_line, error_text};
 use plumb_engine::PhaseNow;
 use plumb_engine::signals::StopFlag;
-use plumb_study::{Bench, Progress};
 use plumb_tools_app::sysbench::lower::{file_name, lower};
 use plumb_tools_app::sysbench::print::{self, Counted};
 use plumb_tools_app::sysbench::{self, Action, Command, SysbenchSettings, SysbenchUsageError};

@@ -1,12 +1,12 @@
 //! `plumb as vdbench`.
 
+use plumb_bench::{Bench, Progress};
 use plumb_cli::exit::End;
 use plumb_cli::output::{self, error_line};
 use plumb_engine::PhaseNow;
 use plumb_engine::guard::OutputFile;
 use plumb_engine::signals::StopFlag;
 use plumb_result::measurement::PhaseMeasurement;
-use plumb_study::{Bench, Progress};
 use plumb_tools_app::vdbench::flat;
 use plumb_tools_app::vdbench::print::{self, Done, HEADER_EVERY};
 use plumb_tools_app::vdbench::print_files::{self, FilesDone};

@@ -2,13 +2,13 @@
 
 use super::user::KeptStore;
 use super::{run, user};
+use plumb_bench::{Bench, Progress};
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::output::{self, error_line, error_text};
 use plumb_engine::guard::Remover;
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
-use plumb_study::{Bench, Progress};
 use plumb_tools_classic::bonnie::Refusal;
 use plumb_tools_classic::bonnie::getc_putc::print::{self, GetcPutcResults};
 use plumb_tools_classic::bonnie::getc_putc::{GetcPutcSettings, GetcPutcTest, lower, usage};

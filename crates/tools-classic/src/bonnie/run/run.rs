@@ -2,6 +2,7 @@
 
 use super::user::KeptStore;
 use super::{Prepared, SEMAPHORE_KEY, SEMAPHORES, prepared};
+use plumb_bench::{Bench, Progress};
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::output::{self, error_line, error_text};
@@ -9,7 +10,6 @@ use plumb_engine::guard::{Guard, Refusal as PassRefusal, Remover};
 use plumb_engine::semaphore::Semaphores;
 use plumb_engine::signals::{StopFlag, StopSignal};
 use plumb_result::PhaseMeasurement;
-use plumb_study::{Bench, Progress};
 use plumb_tools_classic::bonnie::lower::lower;
 use plumb_tools_classic::bonnie::print::{self, Results};
 use plumb_tools_classic::bonnie::random::NumberSource;

@@ -1,10 +1,10 @@
 //! `-u` and `-g`: whom it runs as.
 
+use plumb_bench::Bench;
 use plumb_cli::common::Common;
 use plumb_cli::exit::Stopped;
 use plumb_cli::session;
 use plumb_store::Store;
-use plumb_study::Bench;
 use plumb_tools_classic::bonnie::Refusal;
 use std::cell::RefCell;
 use std::os::unix::process::CommandExt;

@@ -3,6 +3,7 @@
 use super::user::KeptStore;
 use super::{run, user};
 use jiff::{SignedDuration, Zoned};
+use plumb_bench::{Bench, Progress};
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::output::{self, error_line, error_text};
@@ -10,7 +11,6 @@ use plumb_engine::LoggedOp;
 use plumb_engine::guard::OutputFile;
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
-use plumb_study::{Bench, Progress};
 use plumb_tools_classic::bonnie::Refusal;
 use plumb_tools_classic::bonnie::zcav::print::{self, ZcavTimes};
 use plumb_tools_classic::bonnie::zcav::{ZcavBlocks, ZcavDevice, ZcavSettings, lower};

@@ -1,6 +1,7 @@
 //! `plumb as dd`: the worker itself prints dd's lines during the copy. The last ones wait until the run is judged: scripts take the
 //! last line of standard error for dd's.
 
+use plumb_bench::{Bench, Progress, RunError};
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::output::{error_line, error_text};
@@ -10,7 +11,6 @@ use plumb_engine::copy::{CopyCounts, CopyError, CopyEvent, CopyListener};
 use plumb_engine::guard::{Permissions, Refusal};
 use plumb_engine::signals::{self, StopFlag, StopSignal};
 use plumb_probe::streams::{self, Stream};
-use plumb_study::{Bench, Progress, RunError};
 use plumb_tools_classic::dd::keywords::Status;
 use plumb_tools_classic::dd::{self, Action, Marks, Reporter, help, lower};
 use plumb_tools_run::ToolCall;
@@ -94,12 +94,12 @@ impl Dialect for Copying {
 
     fn listen<'a>(&'a self, _run: &'a Workload, bench: &mut Bench) -> Step<Hearing> {
         if let Some(allow) = &self.said.allow {
-            bench.permissions.extend(Permissions::parse(allow));
+            bench.engine.permissions.extend(Permissions::parse(allow));
         }
         let teller = Mutex::new(Reporter::new(&self.said, &self.called));
         let held = Mutex::new(None);
         let listener = Arc::new(Listener { teller, held, stop: bench.stop, unheard: AtomicBool::new(false) });
-        bench.copy_listener = Some(Arc::clone(&listener) as Arc<dyn CopyListener>);
+        bench.engine.copy_listener = Some(Arc::clone(&listener) as Arc<dyn CopyListener>);
         Ok(Hearing(listener))
     }
 

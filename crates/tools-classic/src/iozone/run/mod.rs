@@ -6,11 +6,11 @@ mod watching;
 mod workbook;
 
 use machine::Here;
+use plumb_bench::Bench;
 use plumb_cli::exit::End;
 use plumb_cli::output::{self, error_text};
 use plumb_engine::guard::Guard;
 use plumb_engine::signals::{StopFlag, StopSignal};
-use plumb_study::Bench;
 use plumb_tools_classic::iozone::lower::Lowered;
 use plumb_tools_classic::iozone::{self, Action, IozoneSettings, IozoneUsageError};
 use plumb_tools_run::ToolCall;

@@ -1,12 +1,12 @@
 //! Looks on while the tests run, and prints each as soon as it is over.
 
+use plumb_bench::Progress;
 use plumb_cli::output;
 use plumb_engine::LoggedOp;
 use plumb_engine::guard::{OutputFile, Remover};
 use plumb_engine::signals::{StopFlag, StopSignal};
 use plumb_result::measurement::Fault;
 use plumb_result::{PhaseMeasurement, WorkerMeasurement};
-use plumb_study::Progress;
 use plumb_tools_classic::iozone::lower::{Lowered, LoweredPhase};
 use plumb_tools_classic::iozone::print::{Child, MeasuredPass, Round, latency, table, throughput};
 use plumb_tools_classic::iozone::{IozoneSettings, Pass, Test, TestMode};

@@ -4,11 +4,11 @@ mod lines;
 mod run;
 
 use lines::Typed;
+use plumb_bench::Bench;
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::output::{self, error_line};
 use plumb_engine::guard::OutputFile;
 use plumb_engine::signals::StopFlag;
-use plumb_study::Bench;
 use plumb_tools_classic::postmark::{Answer, BANNER, CONFIGURATION, Compat, Language, PROMPT};
 use plumb_tools_run::ToolCall;
 use plumb_tools_run::runner::{Dialect, Load, RunEnded, Step};

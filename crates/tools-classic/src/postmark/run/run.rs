@@ -1,12 +1,12 @@
 //! One run, told as PostMark tells it.
 
 use super::{Shell, complain, put};
+use plumb_bench::{Progress, RunError, RunOutcome};
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::output::{self, error_line};
 use plumb_engine::PhaseNow;
 use plumb_engine::guard::{Refusal, Remover};
 use plumb_result::PhaseMeasurement;
-use plumb_study::{Progress, RunError, RunOutcome};
 use plumb_tools_classic::postmark::{
     Compat, Counts, OUT_OF_FILES, PhaseKind, Plan, PostmarkSettings, ReportForm, Spent, dots, lower, report,
 };

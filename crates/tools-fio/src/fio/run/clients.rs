@@ -10,6 +10,7 @@ use super::progress::unix_ms;
 use super::report::now;
 use super::served::{ASKED, JobsAsked, JobsServed};
 use super::told;
+use plumb_bench::{Bench, Division, Policies, RunError, RunOutcome, RunRequest};
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::hosts::{self, HostPlace};
 use plumb_cli::output::error_line;
@@ -21,7 +22,6 @@ use plumb_engine::Unopened;
 use plumb_engine::signals::StopSignal;
 use plumb_engine::sim::SimRun;
 use plumb_result::{Measurement, PhaseMeasurement};
-use plumb_study::{Bench, Division, Policies, RunError, RunOutcome, RunRequest};
 use plumb_tools_fio::fio::invocation::{AskedClient, Eta, Invocation};
 use plumb_tools_fio::fio::print::{
     self, DiskStats, Grouping, Heading, HostReport, JobCopy, JobMember, JobReport, JobSource, MissingFiles, Report,
@@ -115,9 +115,9 @@ pub fn run(invocation: &Invocation, call: &ToolCall<'_>) -> Step<End> {
         output.write(&openings(&serving))?;
     }
     let workload = together("fio", &mut serving.iter().map(|host| (host.place_name(), &host.workload)));
-    bench.apart = Some(serving.iter().map(|host| host.workload.clone()).collect());
-    bench.division = Division::Apart;
-    bench.unopened = Unopened::FailsItsJobs;
+    bench.partners.apart = Some(serving.iter().map(|host| host.workload.clone()).collect());
+    bench.partners.division = Division::Apart;
+    bench.engine.unopened = Unopened::FailsItsJobs;
     let mut watching = ClientProgress::new(&serving, &invocation.trigger, bench.stop);
     let command = command_line();
     let request = RunRequest {

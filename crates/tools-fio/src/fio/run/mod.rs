@@ -21,10 +21,10 @@ mod translate;
 mod trigger;
 
 use disk::DiskFiles;
+use plumb_bench::Bench;
 use plumb_cli::exit::End;
 use plumb_cli::output::{self as stdout, error_text};
 use plumb_engine::signals::{StopFlag, StopSignal};
-use plumb_study::Bench;
 use plumb_tools_fio::fio::invocation::{Invocation, OutputFormat};
 use plumb_tools_fio::fio::lower::Lowered;
 use plumb_tools_fio::fio::{self, Action, Fio};

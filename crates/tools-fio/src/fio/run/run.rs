@@ -8,10 +8,10 @@ use super::recorded;
 use super::report::Reporter;
 use super::schedulers::Schedulers;
 use super::{complain, debug_lines, layout, told, warn};
+use plumb_bench::Bench;
 use plumb_cli::exit::End;
 use plumb_engine::Unopened;
 use plumb_engine::guard::Permissions;
-use plumb_study::Bench;
 use plumb_tools_fio::fio::Fio;
 use plumb_tools_fio::fio::debug::line;
 use plumb_tools_fio::fio::lower::{Entropy, Lowered, lower, merges, stream_seeds};
@@ -56,9 +56,9 @@ pub fn watching<'a>(fio: &'a Fio, lowered: &'a Lowered, bench: &mut Bench) -> St
     }
     let schedulers = told(Schedulers::set(fio, lowered).map_err(|error| [error]))?;
     if let Some(allow) = &fio.invocation.allow {
-        bench.permissions.extend(Permissions::parse(allow));
+        bench.engine.permissions.extend(Permissions::parse(allow));
     }
-    bench.unopened = Unopened::FailsItsJobs;
+    bench.engine.unopened = Unopened::FailsItsJobs;
     told(
         FioProgress::new(fio, lowered, reporter, schedulers, bench.stop)
             .map_err(|error| [format!("--bandwidth-log: {error}")]),

@@ -1,9 +1,9 @@
 //! The phases that find: ranks that read the directories below one, and ask about the files whose names are looked for. Ranks are
 //! threads of this process, or the processes of a launcher; these deal out the directories again in each round.
 
+use plumb_bench::{Follower, JoinedRanks, Progress, Task};
 use plumb_cluster::ClusterError;
 use plumb_engine::signals::StopFlag;
-use plumb_study::{Follower, JoinedRanks, Progress, Task};
 use plumb_tools_hpc::io500::{Find, FindResult, FoundByThread};
 use plumb_tools_run::error::DialectError;
 use rustix::fs::{AtFlags, Dir, FileType, OFlags, Stat};

@@ -1,6 +1,7 @@
 //! `plumb as ior`.
 
 use crate::machine::{self, Report};
+use plumb_bench::{Bench, Division, Progress, mpi_io_of};
 use plumb_cli::exit::End;
 use plumb_cli::output::{error_line, error_text};
 use plumb_cluster::mpi::MpiIo;
@@ -8,7 +9,6 @@ use plumb_engine::LoggedOp;
 use plumb_engine::guard::OutputFile;
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
-use plumb_study::{Bench, Division, Progress, mpi_io_of};
 use plumb_tools::FileError;
 use plumb_tools_hpc::aiori::FileSystem;
 use plumb_tools_hpc::ior::hints::{self, NotAHint};
@@ -155,10 +155,10 @@ impl Dialect for Ior {
     }
 
     fn listen<'a>(&'a self, run: &'a Run, bench: &mut Bench) -> Step<IorProgress<'a>> {
-        bench.division = Division::Groups;
+        bench.partners.division = Division::Groups;
         let (test, repetition) = (&self.tests[run.test], run.lowered.repetition);
         let library = mpi_io(test)?;
-        bench.mpi_io = library.as_ref().map(mpi_io_of);
+        bench.engine.mpi_io = library.as_ref().map(mpi_io_of);
         let shows = library.filter(|_| test.shows_hints);
         if let Some(library) = &shows {
             library.watch_hints();

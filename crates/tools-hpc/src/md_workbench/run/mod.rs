@@ -1,13 +1,13 @@
 //! `plumb as md-workbench`.
 
 use crate::machine::{self, Report};
+use plumb_bench::{Bench, Division, Progress, RunError};
 use plumb_cli::exit::End;
 use plumb_cli::output::error_line;
 use plumb_engine::LoggedOp;
 use plumb_engine::guard::{OutputFile, Remover};
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
-use plumb_study::{Bench, Division, Progress, RunError};
 use plumb_tools_hpc::md_workbench::{self, Asked, Facts, MdWorkbenchSettings, Part, PartKind, Sums, lower, print};
 use plumb_tools_run::ToolCall;
 use plumb_tools_run::error::DialectError;
@@ -75,7 +75,7 @@ impl Dialect for MdWorkbench {
     }
 
     fn listen<'a>(&'a self, _run: &'a Workload, bench: &mut Bench) -> Step<MdWorkbenchProgress<'a>> {
-        bench.division = Division::Workers;
+        bench.partners.division = Division::Workers;
         Ok(MdWorkbenchProgress { tool: self, written: BTreeSet::new(), failed: None })
     }
 

@@ -1,13 +1,13 @@
 //! `plumb as mdtest`.
 
 use crate::machine::{self, Report};
+use plumb_bench::{Bench, Division, Progress, RunError};
 use plumb_cli::exit::End;
 use plumb_cli::output::error_line;
 use plumb_engine::LoggedOp;
 use plumb_engine::guard::OutputFile;
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
-use plumb_study::{Bench, Division, Progress, RunError};
 use plumb_tools_hpc::aiori::FileSystem;
 use plumb_tools_hpc::mdtest::print::OpFile;
 use plumb_tools_hpc::mdtest::trace::{self, Trace};
@@ -104,7 +104,7 @@ impl Dialect for Mdtest {
     }
 
     fn listen<'a>(&'a self, run: &'a Lowered, bench: &mut Bench) -> Step<MdtestProgress<'a>> {
-        bench.division = Division::Workers;
+        bench.partners.division = Division::Workers;
         let trace = Trace::new(&self.settings, &run.facts);
         Ok(MdtestProgress {
             settings: &self.settings,

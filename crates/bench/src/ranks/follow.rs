@@ -52,7 +52,7 @@ pub fn follow(bench: &mut Bench, ranks: &JoinedRanks, follower: &mut dyn Followe
 impl ResolveOrder {
     /// What one host says.
     fn answer(&self, bench: &Bench) -> Resolved {
-        let refused = bench.policy.as_ref().map(|policy| policy.admit_workload(&self.workload, &self.base));
+        let refused = bench.partners.policy.as_ref().map(|policy| policy.admit_workload(&self.workload, &self.base));
         let resolved = match refused {
             Some(Err(error)) => Err(error.to_string()),
             Some(Ok(())) | None => bench.resolve_here(&self.workload, &self.base).map_err(|error| error.to_string()),
@@ -70,16 +70,16 @@ impl ResolveOrder {
 impl RunOrder {
     /// Allows on this bench what the user allowed on rank 0.
     fn prepare(&self, bench: &mut Bench) {
-        bench.unopened = if self.unopened_fails_jobs { Unopened::FailsItsJobs } else { Unopened::EndsRun };
-        if let Some(policy) = &bench.policy {
+        bench.engine.unopened = if self.unopened_fails_jobs { Unopened::FailsItsJobs } else { Unopened::EndsRun };
+        if let Some(policy) = &bench.partners.policy {
             // What may be overwritten here is not the client's to say.
-            bench.permissions = policy.permissions.clone();
+            bench.engine.permissions = policy.permissions.clone();
             return;
         }
-        bench.permissions = Permissions::parse(&self.allow);
+        bench.engine.permissions = Permissions::parse(&self.allow);
         if let Some((at, never)) = self.fill.clone() {
-            bench.permissions.when_full = WhenFull::FilledAt(FillPlaces { at, never });
+            bench.engine.permissions.when_full = WhenFull::FilledAt(FillPlaces { at, never });
         }
-        bench.drop_caches = if self.may_drop_caches { DropCaches::Allowed } else { DropCaches::Never };
+        bench.engine.drop_caches = if self.may_drop_caches { DropCaches::Allowed } else { DropCaches::Never };
     }
 }

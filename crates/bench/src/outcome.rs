@@ -26,7 +26,7 @@ pub struct RunOutcome {
 
 impl RunOutcome {
     /// Time of its phases on their own clock, which is that of simulated devices.
-    pub(crate) fn simulated(&self) -> Duration {
+    pub fn simulated(&self) -> Duration {
         self.result.phases.iter().map(|phase| Duration::from_nanos(phase.wall_ns)).sum()
     }
 }

@@ -83,7 +83,7 @@ impl Settling {
     }
 
     /// Returns the record of all waits; `None` where there were none.
-    pub(crate) fn settled(&self) -> Option<Settled> {
+    pub fn settled(&self) -> Option<Settled> {
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         (self.waits > 0 || self.pause.is_some()).then(|| Settled {
             pause_ns: self.pause.map(ns),
@@ -113,7 +113,7 @@ fn wait_until_idle(watch: &IdleWatch, limit: Duration, stop: StopFlag) -> Option
 }
 
 /// Returns a note about runs that began too early; `None` where all storage was idle.
-pub(crate) fn note(settled: Option<&Settled>) -> Option<String> {
+pub fn note(settled: Option<&Settled>) -> Option<String> {
     let settled = settled.filter(|settled| settled.not_idle > 0)?;
     Some(format!(
         "before {} of {} runs the storage still worked ({}) when half the time of a run had been waited; `--settle TIME` pauses longer",

@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// Does something whose runs share the files of a workload, each laid out once and removed at the end. What could not be removed is
 /// said in the second value.
-pub(crate) fn with_kept_files<T, E: From<RunError>>(
+pub fn with_kept_files<T, E: From<RunError>>(
     bench: &mut Bench,
     workload: &Workload,
     base: &Path,
@@ -19,11 +19,11 @@ pub(crate) fn with_kept_files<T, E: From<RunError>>(
             || matches!(target, Target::Files(files) if files.path.is_relative())
     });
     if has_files && bench.keeps_files() {
-        let kept = KeptFiles::create(&bench.test_dirs, base, label);
-        bench.kept = Some(kept.map_err(|error| RunError::Engine(EngineError::TestDir(error)))?);
+        let kept = KeptFiles::create(&bench.engine.test_dirs, base, label);
+        bench.engine.kept = Some(kept.map_err(|error| RunError::Engine(EngineError::TestDir(error)))?);
     }
     let outcome = run(bench);
-    let removed = bench.kept.take().map_or(Ok(()), KeptFiles::remove);
+    let removed = bench.engine.kept.take().map_or(Ok(()), KeptFiles::remove);
     let stays = removed.err().map(|error| format!("clean up: {error}; `plumb clean` removes what is left"));
     Ok((outcome?, stays))
 }

@@ -1,6 +1,6 @@
 //! Where a comparison's side or a named workload runs: a directory, or a simulated device.
 
-use plumb_workload::SimDevice;
+use plumb_workload::{SimDevice, Target};
 use plumb_workload_text::named;
 use std::ffi::OsStr;
 use std::fmt;
@@ -84,7 +84,7 @@ impl Place {
 }
 
 /// Why a path leads nowhere: a link that is broken says so.
-pub(crate) fn why_not(path: &Path, error: &std::io::Error) -> String {
+pub fn why_not(path: &Path, error: &std::io::Error) -> String {
     use std::io::ErrorKind;
     match (std::fs::read_link(path), error.kind()) {
         (Ok(to), ErrorKind::NotFound) => {
@@ -118,4 +118,32 @@ pub struct NoFileSystem {
 /// Bytes that are free on the file system under a path, for this user.
 pub fn free_bytes(path: &Path) -> Result<u64, NoFileSystem> {
     plumb_probe::stack::free_bytes(path).map_err(|error| NoFileSystem { reason: error.to_string() })
+}
+
+/// The size of a target: its own, or that of the file or device that is there.
+pub fn capacity_bytes(target: &Target) -> Option<u64> {
+    let there = |path: &Path| {
+        let length = std::fs::metadata(path).ok()?.len();
+        let device = || plumb_probe::stack::of_path(path).stack.first().map(|layer| layer.size_bytes);
+        if length > 0 { Some(length) } else { device().filter(|bytes| *bytes > 0) }
+    };
+    match target {
+        Target::File(file) => match file.size {
+            Some(size) => size.fixed().map(|bytes| bytes.0),
+            None => there(&file.path),
+        },
+        Target::Files(files) => files.size.fixed().map(|size| size.0.saturating_mul(u64::from(files.count))),
+        Target::Device(device) => match device.size {
+            Some(size) => size.fixed().map(|bytes| bytes.0),
+            None => there(&device.path),
+        },
+        Target::Sim(sim) => Some(sim.size.0),
+        Target::Null(null) => Some(null.size.0),
+        Target::Tree(_)
+        | Target::JobFiles(_)
+        | Target::Scratch(_)
+        | Target::SharedTree(_)
+        | Target::Recorded(_)
+        | Target::Host(_) => None,
+    }
 }

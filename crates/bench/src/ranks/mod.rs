@@ -32,7 +32,7 @@ pub use mpi_io::mpi_io_of;
 pub use order::{Division, Task};
 pub(crate) use order::{RunOrder, SimOrder, WorkloadOfRank, is_named};
 pub use policy::AgentPolicy;
-pub(crate) use run::RanksRun;
+pub(crate) use run::{RanksFound, RanksRun};
 
 use plumb_cluster::mpi::{Mpi, MpiIo};
 use plumb_cluster::{
@@ -178,7 +178,7 @@ impl JoinedRanks {
     }
 
     /// The processes, for a result.
-    pub(crate) fn facts(&self) -> Ranks {
+    pub fn facts(&self) -> Ranks {
         let hosts = self.roster.hosts().into_iter().map(|host| {
             let first = host.ranks.first().copied().unwrap_or(0);
             let is_same = self.everyone.same_clock(0, first);

@@ -31,7 +31,7 @@ use std::sync::Arc;
 pub(crate) struct EvidenceLog<'a> {
     pub(crate) to: &'a mut dyn RunLog,
     pub(crate) id: &'a str,
-    pub(crate) started_at: &'a str,
+    pub(crate) started_at: String,
     pub(crate) tool: &'a Tool,
     pub(crate) command: &'a str,
     pub(crate) dialect: Option<&'a str>,
@@ -212,7 +212,7 @@ impl<'a> Evidence<'a> {
         let begun = self.evidence_log.as_mut().map(|evidence_log| {
             evidence_log.to.begin_run(&RunStart {
                 id: evidence_log.id,
-                started_at: evidence_log.started_at,
+                started_at: &evidence_log.started_at,
                 tool: evidence_log.tool,
                 command: evidence_log.command,
                 dialect: evidence_log.dialect,

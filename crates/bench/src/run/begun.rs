@@ -1,0 +1,104 @@
+//! A run that begins: its id, its order to the others, and its evidence.
+
+use super::engine::EngineOptions;
+use super::mode::OwnEvidence;
+use super::{Bench, RunRequest, tool};
+use crate::evidence::{Evidence, EvidenceLog, LastLook};
+use crate::progress::{Progress, RunBegun};
+use crate::ranks::{RanksRun, RunOrder, SimOrder};
+use crate::work::Work;
+use jiff::Timestamp;
+use plumb_engine::guard::space::WhenFull;
+use plumb_engine::signals::StopFlag;
+use plumb_engine::sim::left_behind;
+use plumb_engine::{DropCaches, EngineError, Part, Unopened};
+use plumb_result::{Measurement, Tool};
+use plumb_workload::Workload;
+
+/// A run that begins.
+pub(super) struct BegunRun<'a> {
+    pub(super) request: &'a RunRequest<'a>,
+    /// Of all that take part; every size in bytes.
+    pub(super) workload: &'a Workload,
+    pub(super) id: String,
+    pub(super) tool: Tool,
+    content_seed: u64,
+}
+
+impl<'a> BegunRun<'a> {
+    pub(super) fn new(request: &'a RunRequest<'a>, workload: &'a Workload) -> BegunRun<'a> {
+        let id = uuid::Uuid::now_v7();
+        BegunRun { request, workload, id: id.to_string(), tool: tool(), content_seed: id.as_u64_pair().1 }
+    }
+
+    /// What this process runs of it.
+    pub(super) fn work<'w>(&'w self, bench: &Bench, workload: &'w Workload, part: Part) -> Work<'w> {
+        Work {
+            workload,
+            part,
+            base: self.request.base,
+            content_seed: self.content_seed,
+            sim_run: self.request.sim_run,
+            sim_debt: bench.series.carried,
+        }
+    }
+
+    /// What the other ranks are asked to run.
+    pub(super) fn order(&self, bench: &Bench) -> RunOrder {
+        let base = self.request.base;
+        RunOrder {
+            workload: self.workload.clone(),
+            division: bench.partners.division,
+            phases: self.workload.phase.len() as u32,
+            // On another host, a relative path is relative to the directory in which its agent runs.
+            base: match bench.partners.led() {
+                Some(_) => base.to_owned(),
+                None => std::path::absolute(base).unwrap_or_else(|_| base.to_owned()),
+            },
+            content_seed: self.content_seed,
+            sim: SimOrder::of(self.request.sim_run, bench.series.carried),
+            may_drop_caches: bench.engine.drop_caches == DropCaches::Allowed,
+            unopened_fails_jobs: bench.engine.unopened == Unopened::FailsItsJobs,
+            allow: bench.engine.permissions.text(),
+            fill: match &bench.engine.permissions.when_full {
+                WhenFull::Refused => None,
+                WhenFull::FilledAt(places) => Some((places.at.clone(), places.never.clone())),
+            },
+        }
+    }
+
+    /// Collects the evidence of this process around `measure`.
+    pub(super) fn observe<'w>(
+        &'w self,
+        bench: &'w mut Bench,
+        work: Work<'w>,
+        together: Option<&'w RanksRun<'w>>,
+        progress: &'w mut dyn Progress,
+        measure: impl FnOnce(&EngineOptions, StopFlag, &mut Evidence<'w>) -> Result<Measurement, EngineError>,
+    ) -> (Result<Measurement, EngineError>, OwnEvidence) {
+        let RunRequest { base, command, dialect, .. } = *self.request;
+        progress.run_begins(&RunBegun { id: &self.id, workload: self.workload, base });
+        let started_at = (Timestamp::now() + bench.ahead).to_string();
+        let Bench { results, environment, asked, device_looks, engine, stop, series, .. } = bench;
+        let log = results.run_log().map(|to| EvidenceLog {
+            to,
+            id: &self.id,
+            started_at: started_at.clone(),
+            tool: &self.tool,
+            command,
+            dialect,
+        });
+        let mut evidence = Evidence::new(work.workload, environment, base, log, progress)
+            .with_ranks(together)
+            .with_load(asked.under_load);
+        if let Some(looks) = device_looks {
+            // Another tool's removal of its files is part of what the tool does, and it may make more runs than one.
+            let last = if dialect.is_none() { LastLook::BeforeRemoval } else { LastLook::Elsewhere };
+            evidence = evidence.with_looks(looks, last);
+        }
+        let measured = measure(engine, *stop, &mut evidence);
+        let (observations, seen) = evidence.collected();
+        series.carried = series.carried.after(left_behind(self.workload));
+        (measured, OwnEvidence { started_at, observations, seen })
+    }
+}

@@ -1,0 +1,83 @@
+//! What every run passes to the engine.
+
+use crate::evidence::Evidence;
+use crate::work::Work;
+use plumb_engine::copy::SharedListener;
+use plumb_engine::guard::Permissions;
+use plumb_engine::net::NetProtocol;
+use plumb_engine::signals::StopFlag;
+use plumb_engine::testdir::TestDirs;
+use plumb_engine::trace::Recordings;
+use plumb_engine::{DropCaches, EngineError, KeptFiles, MpiIo, Setting, Unopened};
+use plumb_result::Measurement;
+use std::sync::Arc;
+
+/// What every run of a process passes to the engine.
+pub struct EngineOptions {
+    /// What may be overwritten.
+    pub permissions: Permissions,
+    /// Where test directories are registered.
+    pub test_dirs: TestDirs,
+    /// Whether the whole page cache may be dropped to make files cold.
+    pub drop_caches: DropCaches,
+    /// Files that runs share while this is set, each laid out once.
+    pub kept: Option<KeptFiles>,
+    /// Opens the recordings of jobs that replay one.
+    pub recordings: Option<&'static dyn Recordings>,
+    /// Connects network work.
+    pub net: Option<&'static dyn NetProtocol>,
+    /// What ends if the files of a job cannot be opened.
+    pub unopened: Unopened,
+    /// Receives a line when something that is not measured takes unexpectedly long.
+    pub say: fn(&str),
+    /// Hears at once what happens in copies.
+    pub copy_listener: Option<SharedListener>,
+    /// Opens files by MPI-IO in a process that is alone; ranks use the library that joins them.
+    pub mpi_io: Option<Arc<dyn MpiIo>>,
+}
+
+impl EngineOptions {
+    pub(super) fn new(permissions: Permissions, test_dirs: TestDirs) -> EngineOptions {
+        EngineOptions {
+            permissions,
+            test_dirs,
+            drop_caches: DropCaches::Never,
+            kept: None,
+            recordings: None,
+            net: None,
+            unopened: Unopened::EndsRun,
+            say: |_| {},
+            copy_listener: None,
+            mpi_io: None,
+        }
+    }
+
+    /// Runs this process's part of a workload.
+    pub(super) fn measure(
+        &self,
+        work: Work<'_>,
+        stop: StopFlag,
+        evidence: &mut Evidence<'_>,
+    ) -> Result<Measurement, EngineError> {
+        let setting = Setting {
+            base: work.base,
+            permissions: &self.permissions,
+            stop,
+            test_dirs: &self.test_dirs,
+            kept: self.kept.as_ref(),
+            drop_caches: self.drop_caches,
+            sim_run: work.sim_run,
+            sim_debt: work.sim_debt,
+            content_seed: work.content_seed,
+            recordings: self.recordings,
+            net: self.net,
+            unopened: self.unopened,
+            say: self.say,
+            copy_listener: self.copy_listener.clone(),
+            part: work.part,
+            others: evidence.others(),
+            mpi_io: self.mpi_io.clone().or_else(|| evidence.mpi_io()),
+        };
+        plumb_engine::run(work.workload, &setting, evidence)
+    }
+}

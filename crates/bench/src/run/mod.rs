@@ -1,0 +1,192 @@
+//! One run with its evidence: probe before, engine, probe after, trust, store.
+//!
+//! [`Bench`] is what a process needs to make runs. How a run is made depends on who makes it: see [`mode`].
+
+mod begun;
+mod engine;
+mod judged;
+mod mode;
+mod null_ceiling;
+mod ordered;
+mod partners;
+mod results;
+mod series;
+mod sizes;
+
+pub use crate::outcome::{FailureKind, RunError, RunOutcome};
+pub use engine::EngineOptions;
+pub use partners::Partners;
+pub use results::ResultLog;
+pub use series::Series;
+
+use crate::evidence::has_storage;
+use crate::fit::Policies;
+use crate::progress::Progress;
+use begun::BegunRun;
+use mode::ResolvedRun;
+use null_ceiling::NullCeilings;
+use plumb_engine::guard::Permissions;
+use plumb_engine::signals::StopFlag;
+use plumb_engine::sim::SimRun;
+use plumb_engine::testdir::TestDirs;
+use plumb_lab::agent::RunLooks;
+use plumb_probe::Beside;
+use plumb_result::observe::Environment;
+use plumb_result::{Finding, Level, RunResult, Tool};
+use plumb_store::Store;
+use plumb_trust::Asked;
+use plumb_workload::Workload;
+use plumb_workload_text::validate::{Problem, validate};
+use std::path::Path;
+use std::time::Duration;
+
+/// What runs need of their surroundings: made once a process.
+pub struct Bench {
+    /// Set by a signal.
+    pub stop: StopFlag,
+    /// Where results go.
+    pub results: ResultLog,
+    /// What every run passes to the engine.
+    pub engine: EngineOptions,
+    /// The processes that make every run together with this one.
+    pub partners: Partners,
+    /// What runs leave to the next one.
+    pub series: Series,
+    /// The command that runs, and what its user set: findings are worded for it.
+    pub asked: Asked,
+    /// Looks at the devices around the work, for a study that conducts this process.
+    pub device_looks: Option<RunLooks>,
+    /// Added to the dates of runs: sessions of simulated devices are a day apart.
+    pub ahead: Duration,
+    environment: Beside<Environment>,
+    /// The first of the hosts that this process leads, once they have made a run.
+    environment_of_hosts: Option<Environment>,
+    null_ceilings: NullCeilings,
+}
+
+/// What to run.
+pub struct RunRequest<'a> {
+    /// The workload; sizes may still depend on the machine.
+    pub workload: &'a Workload,
+    /// Whose words its cache policies are.
+    pub policies: Policies,
+    /// Where test data is made.
+    pub base: &'a Path,
+    /// As typed, for the record.
+    pub command: &'a str,
+    /// The tool whose language it was typed in, `fio`; `None` for Plumb's own.
+    pub dialect: Option<&'a str>,
+    /// Which run of a comparison this is, for simulated devices.
+    pub sim_run: SimRun,
+}
+
+/// The checks that reject a run.
+pub fn failed(result: &RunResult) -> impl Iterator<Item = &Finding> {
+    result.checks.iter().filter(|finding| finding.level == Level::Fail)
+}
+
+/// The failed checks in one line; each once, with the first of its phases.
+pub fn rejected_because(result: &RunResult) -> String {
+    let mut codes: Vec<&str> = Vec::new();
+    let mut reasons: Vec<String> = Vec::new();
+    for finding in failed(result) {
+        if !codes.contains(&finding.code.as_str()) {
+            codes.push(&finding.code);
+            reasons.push(format!("{} {}", finding.code, finding.message));
+        }
+    }
+    reasons.join(" ")
+}
+
+/// An id that nothing else has, later ones behind earlier ones: UUIDv7.
+pub fn new_id() -> String {
+    uuid::Uuid::now_v7().to_string()
+}
+
+/// This program, as results name it.
+pub fn tool() -> Tool {
+    Tool { name: "plumb".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() }
+}
+
+impl Bench {
+    /// A bench that stores its results, or not.
+    pub fn new(store: Option<Store>, stop: StopFlag, permissions: Permissions, test_dirs: TestDirs) -> Bench {
+        Bench {
+            stop,
+            results: ResultLog { store, ..ResultLog::default() },
+            engine: EngineOptions::new(permissions, test_dirs),
+            partners: Partners::default(),
+            series: Series::default(),
+            asked: Asked::default(),
+            device_looks: RunLooks::asked(),
+            ahead: Duration::ZERO,
+            environment: Beside::begin(plumb_probe::environment),
+            environment_of_hosts: None,
+            null_ceilings: NullCeilings::default(),
+        }
+    }
+
+    /// The machine.
+    pub fn environment(&self) -> &Environment {
+        self.environment.get()
+    }
+
+    /// Memory that a run may use: the machine's, or the control group's if that is less.
+    pub fn ram_bytes(&self) -> u64 {
+        let environment = self.environment();
+        environment.ram_bytes.min(environment.cgroup.memory_bytes.unwrap_or(u64::MAX))
+    }
+
+    /// The machine that made the last run: this one, or the first of the hosts that this process leads.
+    pub fn environment_of_runs(&self) -> &Environment {
+        self.environment_of_hosts.as_ref().unwrap_or_else(|| self.environment())
+    }
+
+    /// Memory that a run below a path may use, where runs are made: the least of the hosts that this process leads.
+    ///
+    /// # Errors
+    /// A host cannot tell, or does not answer.
+    pub fn ram_of_runs(&self, base: &Path) -> Result<u64, RunError> {
+        self.partners.led().map_or_else(|| Ok(self.ram_bytes()), |ranks| ranks.ram_of_each(self.stop, base))
+    }
+
+    /// Whether runs can share files that are laid out once. Hosts lay out those of each run.
+    pub fn keeps_files(&self) -> bool {
+        self.partners.led().is_none()
+    }
+
+    /// Runs a workload once, with all its evidence; judges the run and stores it. Several ranks do so together, and this one,
+    /// which is the first, has the result of all.
+    ///
+    /// # Errors
+    /// The workload is not valid, a size is not known, the engine or another rank could not run it, or the run ended early:
+    /// what its completed phases measured is in [`RunError::EndedEarly`].
+    pub fn run(&mut self, request: &RunRequest<'_>, progress: &mut dyn Progress) -> Result<RunOutcome, RunError> {
+        let mode = self.partners.mode();
+        let ResolvedRun { workload, not_had } = mode.resolve(self, request)?;
+        check(mode.apart().unwrap_or(std::slice::from_ref(&workload)))?;
+        let run = BegunRun::new(request, &workload);
+        let mut measured = mode.measure(self, &run, progress).map_err(|error| self.results.fail(&run.id, error))?;
+        if has_storage(&workload) {
+            let of_a_host = measured.workload_of_a_host(&workload);
+            let cpus = self.environment.get().cpus;
+            let ceiling = self.null_ceilings.of(of_a_host, &measured.measurement, cpus);
+            measured.add_null_ceiling(&ceiling);
+        }
+        let judgement = measured.judged(&*mode, &workload, &self.asked);
+        self.environment_of_hosts = mode.environment_elsewhere(&measured).cloned();
+        let mut outcome = measured.outcome(&*mode, run, &not_had, judgement, &self.environment);
+        outcome.not_stored = self.results.finish(&outcome.result, &outcome.measurement);
+        self.series.has_run |= outcome.measurement.error.is_none();
+        match outcome.measurement.error.clone() {
+            Some(error) => Err(RunError::EndedEarly { error, outcome: Box::new(outcome) }),
+            None => Ok(outcome),
+        }
+    }
+}
+
+/// Checks the workloads of a run.
+fn check(workloads: &[Workload]) -> Result<(), RunError> {
+    let problems: Vec<Problem> = workloads.iter().flat_map(validate).collect();
+    if problems.is_empty() { Ok(()) } else { Err(RunError::Workload(problems)) }
+}

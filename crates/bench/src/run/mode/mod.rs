@@ -1,0 +1,95 @@
+//! How a run is made: by this process alone, by ranks of which it is one, or by hosts that it only leads.
+
+mod alone;
+mod hosts;
+mod ranks;
+
+pub(super) use alone::Alone;
+pub(super) use hosts::Hosts;
+pub(super) use ranks::Ranks;
+
+use super::begun::BegunRun;
+use super::{Bench, RunRequest};
+use crate::evidence::SeenInPhase;
+use crate::fit::NotHad;
+use crate::outcome::RunError;
+use crate::progress::Progress;
+use crate::ranks::OfRanks;
+use plumb_engine::EngineError;
+use plumb_result::observe::Environment;
+use plumb_result::{Measurement, Observations};
+use plumb_trust::Judgement;
+use plumb_workload::Workload;
+
+/// The steps of a run that depend on who makes it.
+pub(super) trait Mode {
+    /// Gives the workload its sizes in bytes and, if its cache policies are Plumb's own, those that storage can have.
+    ///
+    /// # Errors
+    /// A size depends on what cannot be seen; hosts do not answer.
+    fn resolve(&self, bench: &Bench, request: &RunRequest<'_>) -> Result<ResolvedRun, RunError>;
+
+    /// The workloads that are run, if they are not the resolved one.
+    fn apart(&self) -> Option<&[Workload]> {
+        None
+    }
+
+    /// Measures, with all that take part.
+    ///
+    /// # Errors
+    /// The run ended before anything was measured.
+    fn measure(
+        &self,
+        bench: &mut Bench,
+        run: &BegunRun<'_>,
+        progress: &mut dyn Progress,
+    ) -> Result<MeasuredRun, RunError>;
+
+    /// Judges what was measured, by what was observed.
+    fn judge(&self, workload: &Workload, measured: &MeasuredRun) -> Judgement;
+
+    /// The machine that made the run, if it is not this one.
+    fn environment_elsewhere<'m>(&self, _measured: &'m MeasuredRun) -> Option<&'m Environment> {
+        None
+    }
+}
+
+/// A workload as it can be run.
+pub(super) struct ResolvedRun {
+    pub(super) workload: Workload,
+    /// What was asked for and cannot be had.
+    pub(super) not_had: Vec<NotHad>,
+}
+
+/// A run before it is judged.
+pub(super) struct MeasuredRun {
+    /// Of all that took part.
+    pub(super) measurement: Measurement,
+    /// Of this process.
+    pub(super) own: OwnEvidence,
+    /// What the other ranks add.
+    pub(super) of_ranks: Option<MeasuredByRanks>,
+}
+
+/// What this process saw of a run.
+pub(super) struct OwnEvidence {
+    pub(super) started_at: String,
+    pub(super) observations: Observations,
+    /// By phase.
+    pub(super) seen: Vec<SeenInPhase>,
+}
+
+/// What a run of several ranks has besides.
+pub(super) struct MeasuredByRanks {
+    pub(super) all: OfRanks,
+    /// What this rank measured of it.
+    pub(super) own: Measurement,
+}
+
+/// Why a rank's part of a run ended before its last phase, if it did.
+pub(super) fn early_end(measured: &Result<Measurement, EngineError>) -> Option<String> {
+    match measured {
+        Ok(measurement) => measurement.error.clone(),
+        Err(error) => Some(error.to_string()),
+    }
+}

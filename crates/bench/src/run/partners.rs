@@ -1,0 +1,37 @@
+//! The processes that make every run together with this one.
+
+use super::mode::{Alone, Hosts, Mode, Ranks};
+use crate::ranks::{AgentPolicy, Division, JoinedRanks};
+use plumb_workload::Workload;
+use std::rc::Rc;
+
+/// The processes that make every run together with this one.
+#[derive(Default)]
+pub struct Partners {
+    /// All of them; `None` if this process is alone.
+    pub ranks: Option<Rc<JoinedRanks>>,
+    /// What this process allows the one that leads it, if it is an agent's.
+    pub policy: Option<AgentPolicy>,
+    /// Which part of a workload each of them runs.
+    pub division: Division,
+    /// The workload of each host, if each has its own and this process only leads them; a request is their sum then.
+    pub apart: Option<Rc<[Workload]>>,
+}
+
+impl Partners {
+    /// The hosts that this process leads without measuring itself.
+    pub(super) fn led(&self) -> Option<Rc<JoinedRanks>> {
+        self.ranks.clone().filter(|ranks| ranks.leads_only())
+    }
+
+    /// How the next run is made.
+    pub(super) fn mode(&self) -> Box<dyn Mode> {
+        match self.ranks.clone() {
+            None => Box::new(Alone),
+            Some(ranks) if ranks.leads_only() => {
+                Box::new(Hosts { ranks, division: self.division, apart: self.apart.clone() })
+            }
+            Some(ranks) => Box::new(Ranks { ranks, division: self.division }),
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Where results go.
+
+use crate::not_stored::NotStored;
+use crate::outcome::RunError;
+use plumb_result::{Measurement, RunResult};
+use plumb_store::{BUSY_TIMEOUT, Queue, RunLog, Store};
+use std::time::Duration;
+
+/// How long a run waits for the database after the run before it has waited in vain.
+const BUSY_AGAIN: Duration = Duration::from_secs(1);
+
+/// Where results go: the store, or the queue in front of it, or nowhere.
+#[derive(Default)]
+pub struct ResultLog {
+    /// The database; `None` if nothing is stored.
+    pub store: Option<Store>,
+    /// Takes runs in place of the store, which is not opened then: for commands that only run.
+    pub queue: Option<Queue>,
+    /// What the store refused of all runs so far, and of what was made of them.
+    pub not_stored: Option<NotStored>,
+}
+
+impl ResultLog {
+    /// The log of the next run.
+    pub(super) fn run_log(&mut self) -> Option<&mut dyn RunLog> {
+        match (&mut self.store, &mut self.queue) {
+            (Some(store), _) => Some(store),
+            (None, Some(queue)) => Some(queue),
+            (None, None) => None,
+        }
+    }
+
+    /// Marks a run that has no result.
+    pub(super) fn fail(&mut self, id: &str, error: RunError) -> RunError {
+        if let Some(log) = self.run_log() {
+            // Fails if the run had not begun: then there is nothing to mark.
+            let _ = log.fail_run(id, &error.to_string());
+        }
+        error
+    }
+
+    /// Stores a result, or saves it to a file. A stored result is complete, also after heartbeats that failed.
+    pub(super) fn finish(&mut self, result: &RunResult, measurement: &Measurement) -> Option<NotStored> {
+        let log = self.run_log()?;
+        let finished = log.finish_run(result, measurement);
+        // Another program that has locked the database for so long may keep it locked: later runs of this process ask
+        // again, and wait less. If the time cannot be set, they wait as long as before.
+        let _ = log.wait_at_most(if finished.is_ok() { BUSY_TIMEOUT } else { BUSY_AGAIN });
+        let not_stored = finished.err().map(|error| NotStored::result(log.path(), error.to_string(), result));
+        NotStored::add(&mut self.not_stored, not_stored.clone());
+        not_stored
+    }
+}
