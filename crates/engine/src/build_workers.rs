@@ -1,6 +1,6 @@
 //! Staffs a phase: makes every worker's body from its plan and the open targets.
 
-use crate::barrier::WorkerSpec;
+use crate::barrier::{Body, WorkerSpec};
 use crate::block_plan;
 use crate::companions::{BuiltCompanion, companions, refuse_on_virtual_time};
 use crate::engine_error::EngineError;
@@ -13,20 +13,22 @@ use crate::program::{
     Compiled, FileSetReplay, NamedTarget, Over, ReturnedState, SetRoot, SetState, SetWorker, TreeState,
 };
 use crate::replay::{ReplayGroup, ReplayTally, ReplayWorker};
+use crate::rng::StreamId;
 use crate::setting::{Setting, content_stream};
 use crate::source::plumb::draw::Newest;
 use crate::source::requests::RequestQueue;
 use crate::stream_plan::StreamPlan;
 use crate::targets::{OpenSim, OpenTarget, OpenTargets};
 use crate::tree::TreeShape;
+use plumb_workload::net::NetLoad;
 use plumb_workload::phase::{ErrorOrigin, IgnoredError};
-use plumb_workload::{BlockStream, OpKind, Phase, Program, Replay, RunAs, Target, Work, WorkerGroup, Workload};
+use plumb_workload::{BlockStream, Phase, Program, Replay, RunAs, Target, Work, WorkerGroup, Workload};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 /// A phase with its workers and companions.
+#[derive(Default)]
 pub(crate) struct BuiltPhase {
     /// Of its groups in order, and behind them its companions.
     pub(crate) workers: Vec<WorkerSpec>,
@@ -142,149 +144,12 @@ pub(crate) fn build_workers(
     targets: &mut OpenTargets,
     setting: &Setting<'_>,
 ) -> Result<BuiltPhase, EngineError> {
-    let mut built = BuiltPhase {
-        workers: Vec::new(),
-        run_as: Vec::new(),
-        working_set_bytes: None,
-        written: Vec::new(),
-        flows: Vec::new(),
-        notes: Vec::new(),
-        board: None,
-        replay: None,
-        net: Vec::new(),
-    };
-    // Bytes of the phase that are still to come.
-    let bytes_left = Arc::new(AtomicU64::new(phase.stop.bytes.map_or(u64::MAX, |bytes| bytes.0)));
-    let mut replays: Option<(usize, ReplayGroup)> = None;
-    let mut loads: Option<(usize, LoadGroup)> = None;
-    let mut queue: Option<(usize, Arc<RequestQueue>)> = None;
-    let mut newest: Option<(usize, Newest)> = None;
-    let workers = phase.workers.iter().fold(0, |sum: u32, group| sum.saturating_add(group.count));
-    let mut shared: Option<Arc<SharedPhase>> = None;
-    let mut working_sets = WorkingSets::default();
-    // The states of the group at hand, last worker first.
-    let mut states: Vec<SetState> = Vec::new();
+    let mut builder = PhaseBuilder::new(workload, phase, targets, setting);
     for seat in seats_of(phase, number, setting.part) {
-        let body = match &seat.group.work {
-            Work::Blocks(_) => match targets.fault_of(&seat) {
-                Some(fault) => fault.clone().body(),
-                None => {
-                    let mut worker = block_plan::worker(workload, &seat, targets, setting, &mut built.notes)?;
-                    if let StreamPlan::Plumb(plan) = &mut worker.plan {
-                        plan.share_newest(&mut newest, seat.group_number);
-                    }
-                    if let StreamPlan::Requests(plan) = &mut worker.plan {
-                        match &queue {
-                            Some((group, of_group)) if *group == seat.group_number => plan.queue = Arc::clone(of_group),
-                            _ => queue = Some((seat.group_number, Arc::clone(&plan.queue))),
-                        }
-                    }
-                    let target_bytes = worker.files.total_bytes();
-                    working_sets.add(&seat.group.target, worker.plan.working_set_bytes(), target_bytes);
-                    built.replay = worker.tally.clone().or(built.replay);
-                    worker.body()
-                }
-            },
-            Work::Program(program) if program.is_over_shared_sets() => {
-                working_sets.unbounded = true;
-                let shared = match &shared {
-                    Some(shared) => shared,
-                    None => shared.insert(Arc::new(shared_phase(&seat, phase, targets)?)),
-                };
-                built.board = Some(Arc::clone(shared.board()));
-                let program = shared.program(seat.group_number);
-                let worker = SharedWorker {
-                    program: Arc::clone(program.ok_or_else(|| seat.error("its program was not compiled"))?),
-                    phase: Arc::clone(shared),
-                    group: seat.group_number,
-                    number: seat.number,
-                    workers,
-                    stream: seat.stream(workload.seed),
-                    content_stream: content_stream(workload, setting, seat.phase_number, seat.worker),
-                    rules: seat.group.process.clone(),
-                };
-                worker.body()
-            }
-            Work::Program(program) if program.load_file().is_some() => {
-                working_sets.unbounded = true;
-                let group = match loads.take() {
-                    Some((number, group)) if number == seat.group_number => group,
-                    _ => load_group(&seat, program, targets, setting)?,
-                };
-                loads = Some((seat.group_number, group.clone()));
-                LoadWorker { group, client: seat.number }.body()
-            }
-            Work::Program(program) => match targets.get(&seat.group.target) {
-                Some(OpenTarget::Scratch(files)) => {
-                    let stream = seat.stream(workload.seed);
-                    let content_stream = content_stream(workload, setting, seat.phase_number, seat.worker);
-                    let target = NamedTarget::Files(files);
-                    let worker = crate::program::plan(&seat, program, target, stream, content_stream)?;
-                    working_sets.add(&seat.group.target, worker.working_set_bytes, worker.target_bytes);
-                    worker.body()
-                }
-                Some(OpenTarget::Null { files: Some(files), .. }) => {
-                    let stream = seat.stream(workload.seed);
-                    let target = NamedTarget::Nothing(files);
-                    let worker = crate::program::plan(&seat, program, target, stream, stream)?;
-                    working_sets.add(&seat.group.target, worker.working_set_bytes, worker.target_bytes);
-                    worker.body()
-                }
-                Some(OpenTarget::Sim(sim)) if !program.is_over_file_set() => {
-                    let stream = seat.stream(workload.seed);
-                    let worker = crate::program::plan(&seat, program, sim.named(), stream, stream)?;
-                    working_sets.add(&seat.group.target, worker.working_set_bytes, worker.target_bytes);
-                    worker.body()
-                }
-                _ => {
-                    working_sets.unbounded = true;
-                    if seat.number == 0 {
-                        states = take_states(&seat, targets, &mut built.flows)?;
-                    }
-                    let state = states.pop().ok_or_else(|| seat.error("the file set has fewer shares than workers"))?;
-                    set_worker(workload, &seat, program, state, targets, setting, &mut built)?.body()
-                }
-            },
-            Work::Replay(replay) => {
-                working_sets.unbounded = true;
-                let group = match replays.take() {
-                    Some((number, group)) if number == seat.group_number => group,
-                    _ => replay_group(&seat, replay, targets, setting)?,
-                };
-                built.replay = Some(Arc::clone(&group.tally));
-                replays = Some((seat.group_number, group.clone()));
-                let content_stream = content_stream(workload, setting, seat.phase_number, seat.worker);
-                ReplayWorker { group, lane: seat.number, content_stream }.body()
-            }
-            Work::Net(load) => {
-                working_sets.unbounded = true;
-                if seat.number == 0 {
-                    let protocol = setting.net.ok_or_else(|| seat.error("this command does no network work"))?;
-                    let Some(Target::Host(host)) = workload.target.get(&seat.group.target) else {
-                        return Err(seat.error("its target is not a host").into());
-                    };
-                    built.net.push(NetGroup::connect(&seat, load, &host.address, protocol, setting.stop)?);
-                }
-                let group = built.net.last().ok_or_else(|| seat.error("it has no connections"))?;
-                group.worker(&seat, load.kind(), workload.seed, &bytes_left)?
-            }
-            Work::Copy(copy) => {
-                working_sets.unbounded = true;
-                crate::copy::plan::worker(copy, targets, setting)?.body()
-            }
-        };
-        let is_null = matches!(targets.get(&seat.group.target), Some(OpenTarget::Null { .. } | OpenTarget::Sim(_)));
-        if writes(seat.group, targets) && !is_null {
-            // What is copied is written elsewhere.
-            let copies = seat.group.work.program().and_then(|program| program.copies().next()).map(|copy| &copy.to);
-            for target in std::iter::once(&seat.group.target).chain(copies) {
-                if !built.written.contains(target) {
-                    built.written.push(target.clone());
-                }
-            }
-        }
-        built.run_as.push(seat.group.run_as);
-        built.workers.push(WorkerSpec {
+        let body = builder.body(&seat)?;
+        builder.note_written(&seat);
+        builder.built.run_as.push(seat.group.run_as);
+        builder.built.workers.push(WorkerSpec {
             name: seat.name(),
             group: seat.group_number,
             depth: seat.group.depth,
@@ -293,12 +158,204 @@ pub(crate) fn build_workers(
             body,
         });
     }
+    let PhaseBuilder { mut built, working_sets, .. } = builder;
     for BuiltCompanion { spec, run_as } in companions(phase) {
         built.run_as.push(run_as);
         built.workers.push(spec);
     }
     built.working_set_bytes = working_sets.total();
     Ok(built)
+}
+
+/// What the workers of one group have in common, while its seats are built: with the number of the group.
+type OfGroup<T> = Option<(usize, T)>;
+
+/// Builds workers seat by seat. The seats of a group come one after another.
+struct PhaseBuilder<'a, 's> {
+    workload: &'a Workload,
+    phase: &'a Phase,
+    targets: &'a mut OpenTargets,
+    setting: &'a Setting<'s>,
+    built: BuiltPhase,
+    working_sets: WorkingSets,
+    /// Bytes of the phase that are still to come.
+    bytes_left: Arc<AtomicU64>,
+    /// All programs over shared sets of the phase.
+    shared: Option<Arc<SharedPhase>>,
+    replay: OfGroup<ReplayGroup>,
+    load: OfGroup<LoadGroup>,
+    queue: OfGroup<Arc<RequestQueue>>,
+    newest: OfGroup<Newest>,
+    /// The states of the group at hand, last worker first.
+    states: Vec<SetState>,
+}
+
+impl<'a, 's> PhaseBuilder<'a, 's> {
+    fn new(
+        workload: &'a Workload,
+        phase: &'a Phase,
+        targets: &'a mut OpenTargets,
+        setting: &'a Setting<'s>,
+    ) -> PhaseBuilder<'a, 's> {
+        PhaseBuilder {
+            workload,
+            phase,
+            targets,
+            setting,
+            built: BuiltPhase::default(),
+            working_sets: WorkingSets::default(),
+            bytes_left: Arc::new(AtomicU64::new(phase.stop.bytes.map_or(u64::MAX, |bytes| bytes.0))),
+            shared: None,
+            replay: None,
+            load: None,
+            queue: None,
+            newest: None,
+            states: Vec::new(),
+        }
+    }
+
+    fn body(&mut self, seat: &WorkerSeat<'_>) -> Result<Body, EngineError> {
+        match &seat.group.work {
+            Work::Blocks(_) => self.blocks(seat),
+            Work::Program(program) if program.is_over_shared_sets() => self.shared_sets(seat),
+            Work::Program(program) if program.load_file().is_some() => self.load_file(seat, program),
+            Work::Program(program) => self.program(seat, program),
+            Work::Replay(replay) => self.replay(seat, replay),
+            Work::Net(load) => self.net(seat, load),
+            Work::Copy(copy) => {
+                self.working_sets.unbounded = true;
+                Ok(crate::copy::plan::worker(copy, self.targets, self.setting)?.body())
+            }
+        }
+    }
+
+    /// The named files of a program that is not over a file set.
+    fn named_target(&self, seat: &WorkerSeat<'_>, program: &Program) -> Option<NamedTarget<'_>> {
+        match self.targets.get(&seat.group.target)? {
+            OpenTarget::Scratch(files) => Some(NamedTarget::Files(files)),
+            OpenTarget::Null { files: Some(files), .. } => Some(NamedTarget::Nothing(files)),
+            OpenTarget::Sim(sim) if !program.is_over_file_set() => Some(sim.named()),
+            _ => None,
+        }
+    }
+
+    /// The stream from which a worker's content is drawn.
+    fn content_stream(&self, seat: &WorkerSeat<'_>) -> StreamId {
+        content_stream(self.workload, self.setting, seat.phase_number, seat.worker)
+    }
+
+    fn blocks(&mut self, seat: &WorkerSeat<'_>) -> Result<Body, EngineError> {
+        if let Some(fault) = self.targets.fault_of(seat) {
+            return Ok(fault.clone().body());
+        }
+        let notes = &mut self.built.notes;
+        let mut worker = block_plan::worker(self.workload, seat, self.targets, self.setting, notes)?;
+        match &mut worker.plan {
+            StreamPlan::Plumb(plan) => plan.share_newest(&mut self.newest, seat.group_number),
+            StreamPlan::Requests(plan) => match &self.queue {
+                Some((group, queue)) if *group == seat.group_number => plan.queue = Arc::clone(queue),
+                _ => self.queue = Some((seat.group_number, Arc::clone(&plan.queue))),
+            },
+            _ => {}
+        }
+        let target_bytes = worker.files.total_bytes();
+        self.working_sets.add(&seat.group.target, worker.plan.working_set_bytes(), target_bytes);
+        if let Some(tally) = &worker.tally {
+            self.built.replay = Some(Arc::clone(tally));
+        }
+        Ok(worker.body())
+    }
+
+    fn shared_sets(&mut self, seat: &WorkerSeat<'_>) -> Result<Body, EngineError> {
+        self.working_sets.unbounded = true;
+        let shared = match &self.shared {
+            Some(shared) => Arc::clone(shared),
+            None => Arc::clone(self.shared.insert(Arc::new(shared_phase(seat, self.phase, self.targets)?))),
+        };
+        self.built.board = Some(Arc::clone(shared.board()));
+        let program = shared.program(seat.group_number);
+        let program = Arc::clone(program.ok_or_else(|| seat.error("its program was not compiled"))?);
+        let worker = SharedWorker {
+            program,
+            phase: shared,
+            group: seat.group_number,
+            number: seat.number,
+            workers: self.phase.workers.iter().fold(0, |sum: u32, group| sum.saturating_add(group.count)),
+            stream: seat.stream(self.workload.seed),
+            content_stream: self.content_stream(seat),
+            rules: seat.group.process.clone(),
+        };
+        Ok(worker.body())
+    }
+
+    fn load_file(&mut self, seat: &WorkerSeat<'_>, program: &Program) -> Result<Body, EngineError> {
+        self.working_sets.unbounded = true;
+        let group = match self.load.take() {
+            Some((number, group)) if number == seat.group_number => group,
+            _ => load_group(seat, program, self.targets, self.setting)?,
+        };
+        self.load = Some((seat.group_number, group.clone()));
+        Ok(LoadWorker { group, client: seat.number }.body())
+    }
+
+    /// A program over named files, or over shares of a file set.
+    fn program(&mut self, seat: &WorkerSeat<'_>, program: &Program) -> Result<Body, EngineError> {
+        let stream = seat.stream(self.workload.seed);
+        if let Some(target) = self.named_target(seat, program) {
+            let content_stream = match target {
+                NamedTarget::Files(_) => self.content_stream(seat),
+                _ => stream,
+            };
+            let worker = crate::program::plan(seat, program, target, stream, content_stream)?;
+            self.working_sets.add(&seat.group.target, worker.working_set_bytes, worker.target_bytes);
+            return Ok(worker.body());
+        }
+        self.working_sets.unbounded = true;
+        if seat.number == 0 {
+            self.states = take_states(seat, self.targets, &mut self.built.flows)?;
+        }
+        let state = self.states.pop().ok_or_else(|| seat.error("the file set has fewer shares than workers"))?;
+        Ok(set_worker(self.workload, seat, program, state, self.targets, self.setting, &mut self.built)?.body())
+    }
+
+    fn replay(&mut self, seat: &WorkerSeat<'_>, replay: &Replay) -> Result<Body, EngineError> {
+        self.working_sets.unbounded = true;
+        let group = match self.replay.take() {
+            Some((number, group)) if number == seat.group_number => group,
+            _ => replay_group(seat, replay, self.targets, self.setting)?,
+        };
+        self.built.replay = Some(Arc::clone(&group.tally));
+        self.replay = Some((seat.group_number, group.clone()));
+        Ok(ReplayWorker { group, lane: seat.number, content_stream: self.content_stream(seat) }.body())
+    }
+
+    fn net(&mut self, seat: &WorkerSeat<'_>, load: &NetLoad) -> Result<Body, EngineError> {
+        self.working_sets.unbounded = true;
+        if seat.number == 0 {
+            let protocol = self.setting.net.ok_or_else(|| seat.error("this command does no network work"))?;
+            let Some(Target::Host(host)) = self.workload.target.get(&seat.group.target) else {
+                return Err(seat.error("its target is not a host").into());
+            };
+            self.built.net.push(NetGroup::connect(seat, load, &host.address, protocol, self.setting.stop)?);
+        }
+        let group = self.built.net.last().ok_or_else(|| seat.error("it has no connections"))?;
+        Ok(group.worker(seat, load.kind(), self.workload.seed, &self.bytes_left)?)
+    }
+
+    /// Notes the targets that a worker writes to, those that it copies to among them.
+    fn note_written(&mut self, seat: &WorkerSeat<'_>) {
+        let target = self.targets.get(&seat.group.target);
+        let is_null = matches!(target, Some(OpenTarget::Null { .. } | OpenTarget::Sim(_)));
+        if is_null || !writes(seat.group, self.targets) {
+            return;
+        }
+        let copies = seat.group.work.program().and_then(|program| program.copies().next()).map(|copy| &copy.to);
+        for target in std::iter::once(&seat.group.target).chain(copies) {
+            if !self.built.written.contains(target) {
+                self.built.written.push(target.clone());
+            }
+        }
+    }
 }
 
 /// A request that got no response is lost, and the next one is made.
@@ -464,107 +521,5 @@ impl WorkingSets {
 
     fn total(&self) -> Option<u64> {
         (!self.unbounded).then(|| self.by_target.values().sum())
-    }
-}
-
-/// Ops per second that this many workers reach on the null backend, which no result of this machine can exceed. Takes about
-/// `time_ns`: the best of three measurements, since other programs can only make one smaller.
-pub fn null_ceiling_ops(workers: u32, time_ns: u64) -> Result<f64, crate::phase_error::PhaseError> {
-    const MEASUREMENTS: u64 = 3;
-    let mut best: f64 = 0.0;
-    for _ in 0..MEASUREMENTS {
-        best = best.max(ceiling::measure(workers, time_ns / MEASUREMENTS)?);
-    }
-    Ok(best)
-}
-
-mod ceiling {
-    use super::*;
-    use crate::backend::BlockFiles;
-    use crate::bind::{BlockWorker, WorkerFiles};
-    use crate::bound::BoundBackend;
-    use crate::clock::Clock;
-    use crate::content::Writers;
-    use crate::control::CommonLimit;
-    use crate::observer::Live;
-    use crate::phase::{PhaseRun, PhaseWatcher, run_phase};
-    use crate::phase_error::PhaseError;
-    use crate::plan::{GroupRun, WorkerRules};
-    use crate::signals::StopFlag;
-    use plumb_result::measurement::Fault;
-    use plumb_workload::{Blocks, Bytes, Pattern, When};
-
-    struct Alone;
-
-    impl PhaseWatcher for Alone {
-        fn clock_starts(&mut self) {}
-        fn interval(&mut self, _live: &Live) {}
-        fn clock_stopped(&mut self, _processes: &[u32]) {}
-        fn flush(&mut self) -> Result<Option<u64>, Box<Fault>> {
-            Ok(None)
-        }
-    }
-
-    pub(super) fn measure(workers: u32, time_ns: u64) -> Result<f64, PhaseError> {
-        static NEVER: std::sync::OnceLock<StopFlag> = std::sync::OnceLock::new();
-        let stop = *NEVER.get_or_init(StopFlag::detached);
-        let blocks = Blocks { pattern: Pattern::Random, ..Blocks::default() };
-        let group = WorkerGroup { count: workers, ..WorkerGroup::new("null", blocks.clone()) };
-        let phase = Phase {
-            stop: plumb_workload::Stop { time: Some(plumb_workload::Nanos(time_ns)), ..Default::default() },
-            ..Phase::new("null", vec![group])
-        };
-        let lengths = vec![Bytes(1 << 40).0];
-        let spec = |seat: WorkerSeat<'_>| -> Result<WorkerSpec, WorkerPlanError> {
-            let stream = seat.stream(Workload::DEFAULT_SEED);
-            let worker = BlockWorker {
-                name: seat.group_name(),
-                group: seat.group.clone(),
-                plan: StreamPlan::Plumb(seat.blocks(&blocks, &lengths, stream.seed)?),
-                files: WorkerFiles::Held(BlockFiles { lengths: lengths.clone(), ..BlockFiles::default() }),
-                backend: BoundBackend::Null,
-                queue: seat.queue(),
-                pacing: seat.pacing(),
-                content: Default::default(),
-                stamping: None,
-                writers: Writers::Several,
-                base: PathBuf::new(),
-                stream,
-                content_stream: stream,
-                recordings: None,
-                tally: None,
-            };
-            Ok(WorkerSpec {
-                name: seat.name(),
-                group: 0,
-                depth: 1,
-                cpu: None,
-                rules: WorkerRules::default(),
-                body: worker.body(),
-            })
-        };
-        let workers: Vec<WorkerSpec> = seats(&phase, 0)
-            .map(spec)
-            .collect::<Result<_, _>>()
-            .map_err(|error| PhaseError::Worker { worker: "null".to_owned(), reason: error.to_string() })?;
-        let run = PhaseRun {
-            name: phase.name.clone(),
-            groups: vec![GroupRun::default()],
-            run_as: vec![RunAs::Thread; workers.len()],
-            workers,
-            ramp_ns: 0,
-            time_ns: Some(time_ns),
-            limit: CommonLimit::default(),
-            when: When::AllDone,
-            steady: None,
-            working_set_bytes: None,
-            flush_inside_clock: true,
-            board: None,
-            replay: None,
-            others: None,
-        };
-        let measured = run_phase(Clock::best(), run, stop, &mut Alone)?.measurement;
-        let reads = measured.ops.get(&OpKind::Read).map_or(0, |op| op.count);
-        Ok(measured.per_second(reads).unwrap_or(0.0))
     }
 }
