@@ -1,9 +1,8 @@
 //! A run that begins: its id, its order to the others, and its evidence.
 
 use super::engine::EngineOptions;
-use super::mode::OwnEvidence;
 use super::{Bench, RunRequest, tool};
-use crate::evidence::{Evidence, EvidenceLog, LastLook};
+use crate::evidence::{Evidence, EvidenceLog, LastLook, SeenInPhase};
 use crate::progress::{Progress, RunBegun};
 use crate::ranks::{RanksRun, RunOrder, SimOrder};
 use crate::work::Work;
@@ -12,7 +11,7 @@ use plumb_engine::guard::space::WhenFull;
 use plumb_engine::signals::StopFlag;
 use plumb_engine::sim::left_behind;
 use plumb_engine::{DropCaches, EngineError, Part, Unopened};
-use plumb_result::{Measurement, Tool};
+use plumb_result::{Measurement, Observations, Tool};
 use plumb_workload::Workload;
 
 /// A run that begins.
@@ -23,6 +22,14 @@ pub(super) struct BegunRun<'a> {
     pub(super) id: String,
     pub(super) tool: Tool,
     content_seed: u64,
+}
+
+/// The evidence of this process.
+pub(super) struct OwnEvidence {
+    pub(super) started_at: String,
+    pub(super) observations: Observations,
+    /// By phase.
+    pub(super) seen: Vec<SeenInPhase>,
 }
 
 impl<'a> BegunRun<'a> {

@@ -8,16 +8,15 @@ pub(super) use alone::Alone;
 pub(super) use hosts::Hosts;
 pub(super) use ranks::Ranks;
 
-use super::begun::BegunRun;
+use super::begun::{BegunRun, OwnEvidence};
 use super::{Bench, RunRequest};
-use crate::evidence::SeenInPhase;
 use crate::fit::NotHad;
 use crate::outcome::RunError;
 use crate::progress::Progress;
 use crate::ranks::OfRanks;
 use plumb_engine::EngineError;
+use plumb_result::Measurement;
 use plumb_result::observe::Environment;
-use plumb_result::{Measurement, Observations};
 use plumb_trust::Judgement;
 use plumb_workload::Workload;
 
@@ -69,14 +68,6 @@ pub(super) struct MeasuredRun {
     pub(super) own: OwnEvidence,
     /// What the other ranks add.
     pub(super) of_ranks: Option<MeasuredByRanks>,
-}
-
-/// What this process saw of a run.
-pub(super) struct OwnEvidence {
-    pub(super) started_at: String,
-    pub(super) observations: Observations,
-    /// By phase.
-    pub(super) seen: Vec<SeenInPhase>,
 }
 
 /// What a run of several ranks has besides.

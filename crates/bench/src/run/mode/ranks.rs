@@ -1,9 +1,9 @@
 //! Runs of several ranks, of which this process is the first and measures like the others.
 
-use super::super::begun::BegunRun;
+use super::super::begun::{BegunRun, OwnEvidence};
 use super::super::{Bench, RunRequest};
 use super::alone::resolve_here;
-use super::{MeasuredByRanks, MeasuredRun, Mode, OwnEvidence, ResolvedRun, early_end};
+use super::{MeasuredByRanks, MeasuredRun, Mode, ResolvedRun, early_end};
 use crate::outcome::RunError;
 use crate::progress::Progress;
 use crate::ranks::{Division, JoinedRanks, OfRanks, RanksFound, RanksRun, WorkloadOfRank};
