@@ -17,10 +17,6 @@ pub struct PlanView {
     pub seed: u64,
     /// The plan's hash.
     pub hash: String,
-    /// Whether no claim will be made, whatever is measured.
-    pub exploratory: bool,
-    /// Runs that are left out where enough is known, or time is up.
-    pub optional_runs: usize,
     /// The factors.
     pub factors: Vec<FactorView>,
     /// Every cell.
@@ -37,15 +33,35 @@ pub struct PlanView {
     pub expendable: Vec<String>,
     /// Published numbers that are put beside.
     pub imports: Vec<String>,
-    /// Seconds that it takes, where that can be said.
+    /// What it costs.
+    pub cost: CostView,
+    /// What it can show.
+    pub power: PowerView,
+    /// What is wrong with it.
+    pub warnings: Vec<String>,
+}
+
+/// What a study costs.
+#[derive(Debug, Clone, Default)]
+pub struct CostView {
+    /// Runs that are left out once enough is known, or time is up.
+    pub optional_runs: usize,
+    /// Duration; `None` if it depends on the hosts.
     pub seconds: Option<f64>,
-    /// Bytes that are written, where that can be said.
+    /// Bytes written; `None` if they depend on the hosts.
     pub written_bytes: Option<u64>,
+}
+
+/// What a study can show.
+#[derive(Debug, Clone, Default)]
+pub struct PowerView {
+    /// Whether no claim will be made, whatever is measured.
+    pub exploratory: bool,
     /// The smallest ratio that is claimed in four of five studies.
     pub detectable_ratio: Option<f64>,
     /// The spread on which that rests, in words: `a spread of 5 % from one run to the next`.
     pub spread: String,
-    /// Where the spread is from, `study 018f…`; an assumption, where it is from nowhere.
+    /// Source of the spread, `study 018f…`; `None` if it is assumed.
     pub spread_from: Option<String>,
     /// Degrees of freedom with which it was estimated there.
     pub spread_freedom: Option<u32>,
@@ -53,8 +69,6 @@ pub struct PlanView {
     pub verdicts: u32,
     /// On what each verdict rests, in words: `4 plots a side`.
     pub counted: String,
-    /// What is wrong with it.
-    pub warnings: Vec<String>,
 }
 
 /// A factor.
@@ -118,7 +132,7 @@ pub fn page(plan: &PlanView, detail: Detail, style: &Style) -> String {
     };
     lines.push(style.ink(Ink::Strong, &style.wrap(&title, 2)));
     lines.push(String::new());
-    for text in [cost(plan), power(plan)] {
+    for text in [cost(plan), power(&plan.power)] {
         lines.push(format!("  {}", style.wrap(&text, 2)));
     }
     let frozen = format!("Scale {}, seed {}, plan {}. Nothing has been touched.", plan.scale, plan.seed, plan.hash);
@@ -170,11 +184,11 @@ fn counted(number: usize, one: &str) -> String {
 
 fn cost(plan: &PlanView) -> String {
     let runs: usize = plan.plots.iter().flat_map(|plot| &plot.runs).map(Vec::len).sum();
-    let time = match plan.seconds {
+    let time = match plan.cost.seconds {
         Some(seconds) => format!("about {}", format::time(seconds * 1e9)),
         None => "duration depends on the hosts".to_owned(),
     };
-    let written = match plan.written_bytes {
+    let written = match plan.cost.written_bytes {
         Some(0) => "no data is written".to_owned(),
         Some(bytes) => format!(
             "about {} are written ({} of a 600 TB endurance rating)",
@@ -183,7 +197,7 @@ fn cost(plan: &PlanView) -> String {
         ),
         None => "bytes written depend on the hosts".to_owned(),
     };
-    let optional = match plan.optional_runs {
+    let optional = match plan.cost.optional_runs {
         0 => String::new(),
         optional => format!(" ({optional} of them optional)"),
     };
@@ -195,36 +209,36 @@ fn cost(plan: &PlanView) -> String {
     )
 }
 
-fn power(plan: &PlanView) -> String {
-    if plan.exploratory {
+fn power(power: &PowerView) -> String {
+    if power.exploratory {
         return "Exploratory: every verdict will be `cannot-tell`.".to_owned();
     }
     // A difference this large is hardly ever what one is after.
     const LARGE: f64 = 2.0;
-    let verdicts = match plan.verdicts {
+    let verdicts = match power.verdicts {
         0 | 1 => "1 verdict".to_owned(),
         count => format!("{count} verdicts, corrected"),
     };
-    let spread = &plan.spread;
-    let freedom = match plan.spread_freedom {
+    let spread = &power.spread;
+    let freedom = match power.spread_freedom {
         Some(1) => ", 1 degree of freedom".to_owned(),
         Some(freedom) => format!(", {freedom} degrees of freedom"),
         None => String::new(),
     };
-    let from = plan.spread_from.as_ref().map_or(" (assumed)".to_owned(), |from| format!(" (as in {from}{freedom})"));
-    match plan.detectable_ratio {
+    let from = power.spread_from.as_ref().map_or(" (assumed)".to_owned(), |from| format!(" (as in {from}{freedom})"));
+    match power.detectable_ratio {
         Some(ratio) if ratio >= LARGE => format!(
             "At {}, nothing below {}× can be claimed in four of five studies ({verdicts}; {spread}{from}). Use more, or \
              fewer `primary` metrics.",
-            plan.counted,
+            power.counted,
             format::ratio(ratio)
         ),
         Some(ratio) => format!(
             "Detects a difference of {} or more in four of five studies ({verdicts}; {spread}{from}; {}).",
             format::percent(ratio - 1.0),
-            plan.counted
+            power.counted
         ),
-        None => format!("Cannot detect any difference: {} are too few ({verdicts}).", plan.counted),
+        None => format!("Cannot detect any difference: {} are too few ({verdicts}).", power.counted),
     }
 }
 

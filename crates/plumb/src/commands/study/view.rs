@@ -1,7 +1,7 @@
 //! A plan as its page shows it.
 
 use plumb_lab::protocol::HostWork;
-use plumb_report::study_plan::{FactorView, PlanView, PlannedCell, PlotView};
+use plumb_report::study_plan::{CostView, FactorView, PlanView, PlannedCell, PlotView, PowerView};
 use plumb_result::study::bounds_in_words;
 use plumb_study::earlier::EarlierSpread;
 use plumb_study::plan::power::{ASSUMED_SPREAD, PlannedUnit, PlannedVerdicts};
@@ -25,16 +25,12 @@ fn expected(count: &ExpectedCount) -> String {
 /// The plan, as far as it is shown.
 pub fn of(plan: &Plan, earlier: Option<&EarlierSpread>) -> PlanView {
     let least = plan.repeats_least();
-    let verdicts = PlannedVerdicts::of_plan(plan);
-    let spread = earlier.map(|earlier| verdicts.as_in(earlier));
     PlanView {
         name: plan.name.clone(),
         question: plan.question.clone(),
         scale: plan.scale.clone(),
         seed: plan.seed,
         hash: plan.hash.chars().take(16).collect(),
-        exploratory: plan.exploratory,
-        optional_runs: plan.runs.iter().filter(|run| run.repeat >= least).count(),
         factors: plan
             .factors
             .iter()
@@ -109,8 +105,21 @@ pub fn of(plan: &Plan, earlier: Option<&EarlierSpread>) -> PlanView {
                 format!("{}: {numbers} of {} ({})", import.label, import.file, said.join(", "))
             })
             .collect(),
-        seconds: plan.estimate.seconds,
-        written_bytes: plan.estimate.written_bytes,
+        cost: CostView {
+            optional_runs: plan.runs.iter().filter(|run| run.repeat >= least).count(),
+            seconds: plan.estimate.seconds,
+            written_bytes: plan.estimate.written_bytes,
+        },
+        power: power(plan, earlier),
+        warnings: plan.warnings.clone(),
+    }
+}
+
+fn power(plan: &Plan, earlier: Option<&EarlierSpread>) -> PowerView {
+    let verdicts = PlannedVerdicts::of_plan(plan);
+    let spread = earlier.map(|earlier| verdicts.as_in(earlier));
+    PowerView {
+        exploratory: plan.exploratory,
         detectable_ratio: match spread {
             Some(spread) => verdicts.claimable_ratio(spread, plan.compare.equivalence),
             None => plan.estimate.detectable_ratio,
@@ -120,7 +129,6 @@ pub fn of(plan: &Plan, earlier: Option<&EarlierSpread>) -> PlanView {
         spread_freedom: spread.and_then(|spread| spread.freedom),
         verdicts: plan.estimate.verdicts,
         counted: counted(verdicts),
-        warnings: plan.warnings.clone(),
     }
 }
 
