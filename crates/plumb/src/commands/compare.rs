@@ -135,7 +135,7 @@ fn show(comparison: &Comparison, common: &Common) -> Result<(), Stopped> {
     if common.json {
         return session::print_json(comparison);
     }
-    output::print(&page::page(comparison, common.verbose, &session::style()));
+    output::print(&page::page(comparison, &named::titles(), common.verbose, &session::style()));
     Ok(())
 }
 

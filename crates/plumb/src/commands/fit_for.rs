@@ -20,8 +20,9 @@ use plumb_study::fit_for::{FitCondition, FitRuns, judge, measure};
 use plumb_study::precondition::capacity_bytes;
 use plumb_study::{Bench, Place, Policies, RunRequest};
 use plumb_trust::{Asked, Running};
+use plumb_workload::named::Use;
 use plumb_workload::{Bytes, Content, Size, Target, Workload};
-use plumb_workload_text::named::{RunPlace, Scale, USES, Use, on_device, use_named};
+use plumb_workload_text::named::{self, RunPlace, Scale, USES, load_of, on_device, use_named};
 use std::time::Duration;
 
 /// No further run is begun where it would end later than this: the promise is under a minute.
@@ -138,12 +139,12 @@ fn workload(wanted: &Use, spot: &Spot, seed: u64) -> Result<Workload, Stopped> {
                 let sizes = SpaceBudget::under(directory, FileSize::Fixed)?.one_at_a_time(Bytes(scale.file_bytes));
                 (scale.file_bytes, scale.files) = (sizes.file_bytes, sizes.files);
             }
-            Ok(wanted.workload().workload(&scale))
+            Ok(load_of(wanted).workload(&scale))
         }
         Spot::Device(path) => {
             let scale = Scale { seed, ..Scale::moderate(RunPlace::Directory) };
             let capacity = spot.target(Content::default()).and_then(|target| capacity_bytes(&target)).unwrap_or(0);
-            on_device(wanted.workload().workload(&scale), path, capacity)
+            on_device(load_of(wanted).workload(&scale), path, capacity)
                 .map_err(|wrong| Stopped::usage(wrong.to_string()))
         }
         Spot::File(path) => Err(Stopped::usage(format!("{} is a file; name a directory or a device", path.display()))),
@@ -199,7 +200,7 @@ fn list(common: &Common) -> Result<End, Stopped> {
         };
         session::print_json(&Listed { schema: "plumb.uses/1", uses: USES.iter().map(listed).collect() })?;
     } else {
-        output::print(&page::list(&session::style()));
+        output::print(&page::list(USES, &named::titles(), &session::style()));
     }
     Ok(End::Done)
 }

@@ -65,7 +65,7 @@ pub fn run(arguments: &NoiseArguments, common: &Common) -> Result<End, Stopped> 
             true => page::KeptFloor::Nowhere,
             false => page::KeptFloor::Stored,
         };
-        output::print(&page::page(&outcome.noise, kept, &style));
+        output::print(&page::page(&outcome.noise, kept, &named::titles(), &style));
         // Without a floor, that runs are too few is the answer itself.
         let mut findings = warnings(&outcome.noise.checks);
         findings.retain(|finding| finding.code != "E1" || outcome.rejected > 0);
