@@ -8,8 +8,8 @@
 mod backend;
 mod bursts;
 mod datagram;
-mod elsewhere;
 mod group;
+mod local_address;
 mod new_sockets;
 mod options;
 mod passing;
@@ -19,8 +19,8 @@ mod socket;
 mod trips;
 
 pub use datagram::{Arrived, DatagramHeader};
-pub use elsewhere::Elsewhere;
 pub(crate) use group::{NetGroup, ProbeRun};
+pub use local_address::LocalAddress;
 pub use new_sockets::NewSockets;
 pub use options::{OptionError, SocketOptions};
 pub use protocol::{FlowEnd, NetEnd, NetProtocol, NetRequest, NetSession};

@@ -1,6 +1,6 @@
 //! What two or more places are compared by: `plumb compare`, `plumb gate`, `plumb noise`.
 
-use super::{LoadArguments, MeanwhileArguments, ReportFile};
+use super::{LiveArguments, LoadArguments, ReportFile};
 use clap::Args;
 use plumb_cli::hosts::HostsArguments;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ pub struct CompareArguments {
     pub report_file: ReportFile,
     /// What is shown and sent while it goes on.
     #[command(flatten)]
-    pub meanwhile: MeanwhileArguments,
+    pub live_output: LiveArguments,
     /// The baseline: a directory, several of them separated by commas (see below), or a simulated device such as `sim:hdd`. With
     /// --from-store: what selects its runs.
     pub a: String,
@@ -203,7 +203,7 @@ pub struct NoiseArguments {
     pub hosts: HostsArguments,
     /// What is shown and sent while it goes on.
     #[command(flatten)]
-    pub meanwhile: MeanwhileArguments,
+    pub live_output: LiveArguments,
     /// A directory, several of them separated by commas, or a simulated device such as `sim:hdd`.
     #[arg(default_value = ".")]
     pub path: String,

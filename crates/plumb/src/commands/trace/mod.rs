@@ -191,7 +191,7 @@ impl ReplayArguments {
     /// A replay of a file, in which nothing is asked for.
     fn plain(file: PathBuf, at: PathBuf) -> ReplayArguments {
         let report_file = ReportFile { path: None };
-        let report = PageArguments { runs: 1, name: None, output: None, report_file, meanwhile: Default::default() };
+        let report = PageArguments { runs: 1, name: None, output: None, report_file, live_output: Default::default() };
         ReplayArguments {
             file,
             at,

@@ -4,7 +4,7 @@ use super::{ReplayArguments, stopped};
 use crate::commands::measure::measure;
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
-use plumb_cli::meanwhile::Meanwhile;
+use plumb_cli::live_output::LiveOutput;
 use plumb_cli::output::{self, error_line};
 use plumb_cli::progress::LiveWarnings;
 use plumb_cli::ranks::joined;
@@ -51,7 +51,7 @@ pub fn run(arguments: &ReplayArguments, common: &Common) -> Result<End, Stopped>
         output::print(&native::to_toml(&workload).map_err(Stopped::usage)?);
         return Ok(End::Done);
     }
-    let mut meanwhile = Meanwhile::open(&arguments.report.meanwhile, LiveWarnings::of(common), common)?;
+    let mut live_output = LiveOutput::open(&arguments.report.live_output, LiveWarnings::of(common), common)?;
     let mut bench = session::bench(common)?;
     if !common.json {
         session::announce(&format!("replays {} at {}", arguments.file.display(), arguments.at.display()));
@@ -66,7 +66,7 @@ pub fn run(arguments: &ReplayArguments, common: &Common) -> Result<End, Stopped>
         dialect: None,
         sim_run,
     };
-    let measured = measure(&mut bench, &request, &arguments.report, &mut meanwhile)?;
+    let measured = measure(&mut bench, &request, &arguments.report, &mut live_output)?;
     let different = if arguments.strict { measured.replayed_differently() } else { 0 };
     let end = measured.present(&[], &arguments.report, bench.store.as_ref(), common)?;
     if different > 0 && !matches!(end, End::Interrupted) {
