@@ -6,7 +6,7 @@ use crate::exit::Stopped;
 use crate::ranks;
 use crate::session;
 use clap::Args;
-use plumb_channel::{Channel, ChannelError, Trust};
+use plumb_tls::{Channel, ChannelError, Trust};
 use plumb_cluster::star::{self, Greeting, Link, PATIENCE, RANKS_MAX, Star};
 use plumb_cluster::{JoinError, Joined};
 use plumb_lab::FarProgram;

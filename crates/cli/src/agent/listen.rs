@@ -4,7 +4,7 @@ use super::local::{self, LocalListener};
 use crate::exit::{End, Stopped};
 use crate::output::error_line;
 use crate::pending::{Pending, PendingLimits, PendingPlace};
-use plumb_channel::{Channel, ChannelError, FIRST_BYTE, Identity};
+use plumb_tls::{Channel, ChannelError, FIRST_BYTE, Identity};
 use plumb_cluster::star::{answer, read_line};
 use plumb_engine::signals::StopFlag;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

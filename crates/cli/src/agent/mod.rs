@@ -9,7 +9,7 @@ use crate::unauthenticated;
 use clap::Args;
 use listen::{AgentAddress, Door, Keyless, Listening};
 use local::LOCAL;
-use plumb_channel::Identity;
+use plumb_tls::Identity;
 use plumb_engine::guard::{OutputFile, open_channel};
 use plumb_engine::signals;
 use std::ffi::OsString;

@@ -3,7 +3,7 @@
 use crate::iperf3::client::{Begun, Place, begin};
 use crate::iperf3::output::Out;
 use crate::iperf3::{Local, TestError};
-use plumb_channel::ChannelError;
+use plumb_tls::ChannelError;
 use plumb_engine::guard::Permissions;
 use plumb_engine::net::{Counts, Flow, FlowEnd, LocalAddress, NetEnd, NetProtocol, NetRequest, NetSession, congestion};
 use plumb_result::{Datagrams, NET_SCHEMA, Network, Throughput};

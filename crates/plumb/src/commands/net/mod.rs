@@ -7,7 +7,7 @@ mod series;
 
 use crate::args::NetArguments;
 use measure::Bench;
-use plumb_channel::{Fingerprint, Identity, KeyError, Trust};
+use plumb_tls::{Fingerprint, Identity, KeyError, Trust};
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::output;

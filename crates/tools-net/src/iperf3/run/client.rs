@@ -4,7 +4,7 @@ use super::control::{Control, PATIENCE, PURPOSE, TestError};
 use super::output::Out;
 use super::running::{Running, blocks_of};
 use super::{Local, named, start_of};
-use plumb_channel::{Channel, Trust, random};
+use plumb_tls::{Channel, Trust, random};
 use plumb_engine::net::{
     Flow, Flows, LocalAddress, SocketOptions, connect_tcp, datagram_socket, has_sctp, segment_bytes,
 };

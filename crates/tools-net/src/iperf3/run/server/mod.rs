@@ -7,7 +7,7 @@ use super::Local;
 use super::control::{Control, PURPOSE, TestError};
 use super::output::Paper;
 use crossbeam_channel::Sender;
-use plumb_channel::{Channel, FIRST_BYTE, Identity, same};
+use plumb_tls::{Channel, FIRST_BYTE, Identity, same};
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::output::error_line;
 use plumb_cli::pending::{Pending, PendingLimits};
