@@ -3,10 +3,10 @@
 use crate::iperf3::client::{Begun, Place, begin};
 use crate::iperf3::output::Out;
 use crate::iperf3::{Local, TestError};
-use plumb_tls::ChannelError;
 use plumb_engine::guard::Permissions;
 use plumb_engine::net::{Counts, Flow, FlowEnd, LocalAddress, NetEnd, NetProtocol, NetRequest, NetSession, congestion};
 use plumb_result::{Datagrams, NET_SCHEMA, Network, Throughput};
+use plumb_tls::ChannelError;
 use plumb_tools_net::iperf3::{AUTHORIZATION_FAILED, End as Role, Iperf3Settings, Server, error_text};
 use plumb_tools_net::iperf3::{Output, Params, Results, StreamResult, stream_id};
 use plumb_workload::Nanos;

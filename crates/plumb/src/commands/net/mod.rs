@@ -7,7 +7,6 @@ mod series;
 
 use crate::args::NetArguments;
 use measure::Bench;
-use plumb_tls::{Fingerprint, Identity, KeyError, Trust};
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::output;
@@ -16,6 +15,7 @@ use plumb_engine::net::LocalAddress;
 use plumb_engine::signals;
 use plumb_report::net::page;
 use plumb_result::Network;
+use plumb_tls::{Fingerprint, Identity, KeyError, Trust};
 use plumb_tools_net::iperf3::{End as Role, Iperf3Settings, Server};
 use plumb_tools_net_run::iperf3::client::Place;
 use plumb_tools_net_run::iperf3::output::Paper;

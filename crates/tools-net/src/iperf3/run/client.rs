@@ -4,11 +4,11 @@ use super::control::{Control, PATIENCE, PURPOSE, TestError};
 use super::output::Out;
 use super::running::{Running, blocks_of};
 use super::{Local, named, start_of};
-use plumb_tls::{Channel, Trust, random};
 use plumb_engine::net::{
     Flow, Flows, LocalAddress, SocketOptions, connect_tcp, datagram_socket, has_sctp, segment_bytes,
 };
 use plumb_engine::signals::StopFlag;
+use plumb_tls::{Channel, Trust, random};
 use plumb_tools_net::iperf3::{
     COOKIE_BYTES, COOKIE_LETTERS, Ending, Opened, PARAMS_BYTES_MAX, Params, RESULTS_BYTES_MAX, Report, Results, State,
     UDP_HELLO, UDP_REPLIES, Unit, flow,

@@ -7,13 +7,13 @@ use super::Local;
 use super::control::{Control, PURPOSE, TestError};
 use super::output::Paper;
 use crossbeam_channel::Sender;
-use plumb_tls::{Channel, FIRST_BYTE, Identity, same};
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::output::error_line;
 use plumb_cli::pending::{Pending, PendingLimits};
 use plumb_cli::unauthenticated::warn_beyond_loopback;
 use plumb_engine::net::{ConnectError, LocalAddress, SocketOptions, datagram_socket, has_sctp, listen_tcp};
 use plumb_engine::signals::StopFlag;
+use plumb_tls::{Channel, FIRST_BYTE, Identity, same};
 use plumb_tools_net::iperf3::{
     AUTHORIZATION_FAILED, COOKIE_BYTES, Gate, Iperf3Settings, Limits, Output, Server as Asked, State, udp_reply,
 };
