@@ -1,6 +1,5 @@
 //! What passes the guard, and how it is opened.
 
-use super::beneath;
 use super::blank::Patience;
 use super::device::{DeviceNumber, SystemDevices};
 use super::made::MadeFiles;
@@ -8,6 +7,7 @@ use super::mark::{RunName, Whose};
 use super::not_blank::NotBlank;
 use super::opened::DirectoryEntry;
 use super::opened::{GuardedDir, GuardedFile, IoMode, PassReason};
+use super::path_resolution;
 use super::path_resolution::{Identity, open_entry};
 use super::permissions::Permissions;
 use super::provenance::Provenance;

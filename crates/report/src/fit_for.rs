@@ -141,14 +141,14 @@ fn table_of(fit: &FitFor, style: &Style) -> String {
     text
 }
 
-/// Uses, each with its load and its limits. `titles` describe the loads.
-pub fn list(uses: &[Use], titles: &[WorkloadTitle], style: &Style) -> String {
+/// Uses, each with its load and its limits. `workloads` has the named workloads, which describe the loads.
+pub fn list(uses: &[Use], workloads: &[WorkloadTitle], style: &Style) -> String {
     let width = uses.iter().map(|one| one.name.len()).max().unwrap_or(0);
     let mut text = String::new();
     for one in uses {
         let limits: Vec<&str> = one.limits.iter().map(|limit| limit.condition).collect();
         let limits = if limits.is_empty() { "no published limit".to_owned() } else { limits.join(", ") };
-        let about = titles.iter().find(|title| title.name == one.load).map_or("", |title| title.about);
+        let about = workloads.iter().find(|title| title.name == one.load).map_or("", |title| title.about);
         let line = format!("{limits}   ({}: {about})", one.load);
         text.push_str(&format!("{:width$}  {}\n", one.name, style.wrap(&line, width + 2)));
     }

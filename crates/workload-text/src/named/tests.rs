@@ -1,8 +1,8 @@
-use super::explain::Evidence;
 use super::*;
 use crate::native::{parse, to_toml};
 use crate::validate::validate;
 use plumb_workload::blocks::BlockSize;
+use plumb_workload::named::Evidence;
 use plumb_workload::phase::{Stop, Work, WorkerGroup};
 use plumb_workload::target::Target;
 use plumb_workload::units::Bytes;

@@ -3,7 +3,7 @@
 use super::parts::{Part, Parts};
 use super::random_map::Register;
 use super::script::{
-    FileRules, Flushing, Handing, Kind, Limits, Mix, Opening, PlannedCoverage, PlannedDistribution, Random, Script,
+    FileHandling, Flushing, Handing, Kind, Limits, Mix, Opening, PlannedCoverage, PlannedDistribution, Random, Script,
     SeedPlan, Verifying, Way, three,
 };
 use super::sizes::Sizes;
@@ -281,7 +281,7 @@ fn script(request: &FioPlanRequest<'_>) -> Result<Script, FioPlanError> {
         sizes,
         sizes_by_order: stream.sizes_by_order,
         align,
-        files: FileRules {
+        files: FileHandling {
             choice: stream.file_choice,
             open_files,
             opening: match (told, request.noted) {

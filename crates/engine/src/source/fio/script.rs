@@ -212,7 +212,7 @@ impl Limits {
 
 /// How a job goes over its files.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct FileRules {
+pub(super) struct FileHandling {
     pub(super) choice: FileChoice,
     /// Files that are open at most.
     pub(super) open_files: usize,
@@ -251,7 +251,7 @@ pub(super) struct Script {
     /// Random offsets are multiples of this, by [`Kind`].
     pub(super) align: [u64; 3],
     pub(super) parts: Parts,
-    pub(super) files: FileRules,
+    pub(super) files: FileHandling,
     pub(super) zones: Option<ZoneStride>,
     pub(super) limits: Limits,
     pub(super) flushing: Flushing,
