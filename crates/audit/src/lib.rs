@@ -1,9 +1,9 @@
 //! The audit of published numbers: what was printed comes in, what can be recomputed from it comes out.
 //!
-//! [`read`] takes the file of a study (`docs/audit.md`), which holds only what was published: facts, commands, numbers
-//! and conclusions. [`audit`] recomputes, applies [`RULES`], and says of each conclusion whether it stands. Nothing here
-//! runs a command or touches the system. The question is that of `plumb_trust`, whether a number can be believed: findings
-//! carry the codes of its checks, and thresholds are theirs.
+//! A [`PublishedStudy`] is the file of a study (`docs/audit.md`), which holds only what was published: facts, commands,
+//! numbers and conclusions; [`problems`] checks it. [`audit`] recomputes, applies [`RULES`], and says of each conclusion
+//! whether it stands. Nothing here runs a command or touches the system. The question is that of `plumb_trust`, whether a
+//! number can be believed: findings carry the codes of its checks, and thresholds are theirs.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
 
@@ -27,6 +27,7 @@ pub use form::{
 };
 pub use numbers::{Base, PrintedNumber, PrintedUnit};
 pub use plumb_result::CellMetric;
+pub use problems::problems;
 pub use published::published;
 pub use rules::{RULES, Rule};
 
@@ -34,16 +35,7 @@ use numbers::Explanation;
 use plumb_result::audit::{AuditedCell, AuditedRow, AuditedSide};
 use plumb_result::{Audit, AuditFinding, Level, RunVerdict};
 use plumb_trust::text::paragraph;
-use plumb_workload_text::native::{NativeError, read_form};
 use view::{CellView, View};
-
-/// Reads the file of a study. `source_name` is what errors call the text: its path, or `<stdin>`.
-///
-/// # Errors
-/// Everything that is wrong with it, each with its place, and what would be right.
-pub fn read(source_name: &str, text: &str) -> Result<PublishedStudy, NativeError> {
-    read_form(source_name, text, problems::problems)
-}
 
 /// The JSON Schema of a study's file.
 #[cfg(feature = "schema")]

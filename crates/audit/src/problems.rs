@@ -2,12 +2,12 @@
 
 use crate::form::{PublishedCell, PublishedStudy, Spread};
 use crate::numbers::{PrintedUnit, UNIT_EXAMPLES};
-use plumb_workload::KeyPath;
 use plumb_workload::suggest::nearest;
-use plumb_workload_text::Problem;
+use plumb_workload::{KeyPath, Problem};
 use std::collections::BTreeSet;
 
-pub(crate) fn problems(study: &PublishedStudy) -> Vec<Problem> {
+/// Returns what in a study's file makes no sense.
+pub fn problems(study: &PublishedStudy) -> Vec<Problem> {
     let mut found = Found::default();
     let sides: Vec<&str> = study.side.iter().map(|side| side.id.as_str()).collect();
     found.unique("side", &sides);

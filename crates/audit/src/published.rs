@@ -51,7 +51,7 @@ mod tests {
     const MIRRORS: &str = include_str!("../../../audits/mirrors.toml");
 
     fn numbers(side: &str, test: Option<&str>) -> Vec<PublishedNumber> {
-        published(&crate::read("mirrors.toml", MIRRORS).unwrap(), side, test)
+        published(&crate::tests::read("mirrors.toml", MIRRORS).unwrap(), side, test)
     }
 
     // Protects: rates are in the unit that their tool meant, and what bytes and seconds come to where both were printed.

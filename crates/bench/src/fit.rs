@@ -38,22 +38,7 @@ pub(crate) fn fit(workload: &mut Workload, base: &Path) -> Vec<NotHad> {
             CachePolicy::Direct => ("bypassing the cache", "has no device below its cache"),
             CachePolicy::AsIs | CachePolicy::Warm => continue,
         };
-        let in_test_directory = |name: &String| match workload.target.get(name) {
-            Some(Target::File(file)) => file.path.is_relative(),
-            Some(Target::Files(files)) => files.path.is_relative(),
-            Some(Target::Tree(tree)) => tree.path.is_relative(),
-            Some(Target::Recorded(_)) => true,
-            Some(
-                Target::Device(_)
-                | Target::JobFiles(_)
-                | Target::Scratch(_)
-                | Target::SharedTree(_)
-                | Target::Host(_)
-                | Target::Null(_)
-                | Target::Sim(_),
-            )
-            | None => false,
-        };
+        let in_test_directory = |name: &String| workload.target.get(name).is_some_and(Target::is_in_test_dir);
         if !phase.workers.iter().all(|group| in_test_directory(&group.target)) {
             continue;
         }

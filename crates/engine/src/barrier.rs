@@ -384,15 +384,15 @@ impl Passed<'_> {
             self.barrier.memory.first_finisher.take(&self.barrier.memory.cells);
         }
         let (before, now) = (self.context.usage, Usage::now(&self.context.clock, self.barrier.run_as));
-        report.cpu_user_ns.store(now.user_ns - before.user_ns, Relaxed);
-        report.cpu_system_ns.store(now.system_ns - before.system_ns, Relaxed);
-        report.sleeps.store(now.sleeps.saturating_sub(before.sleeps), Relaxed);
-        report.preemptions.store(now.preemptions.saturating_sub(before.preemptions), Relaxed);
-        report.major_faults.store(now.major_faults.saturating_sub(before.major_faults), Relaxed);
-        report.minor_faults.store(now.minor_faults.saturating_sub(before.minor_faults), Relaxed);
+        report.usage.cpu_user_ns.store(now.user_ns - before.user_ns, Relaxed);
+        report.usage.cpu_system_ns.store(now.system_ns - before.system_ns, Relaxed);
+        report.usage.sleeps.store(now.sleeps.saturating_sub(before.sleeps), Relaxed);
+        report.usage.preemptions.store(now.preemptions.saturating_sub(before.preemptions), Relaxed);
+        report.usage.major_faults.store(now.major_faults.saturating_sub(before.major_faults), Relaxed);
+        report.usage.minor_faults.store(now.minor_faults.saturating_sub(before.minor_faults), Relaxed);
         if let Some(RunQueue { waited_ns, turns }) = now.waited_since(&before) {
-            report.queue_wait_ns.store(waited_ns, Relaxed);
-            report.queue_turns.store(turns.saturating_add(1), Relaxed);
+            report.usage.queue_wait_ns.store(waited_ns, Relaxed);
+            report.usage.queue_turns.store(turns.saturating_add(1), Relaxed);
         }
         if let Some(log) = &mut self.context.log {
             log.write_out();

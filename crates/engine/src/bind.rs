@@ -284,8 +284,8 @@ impl BlockWorker {
         if payload.works_each_op() && !reads_back {
             // Not with the worker's own, which keep account of each op.
             let costs = make(1)?.costs(largest);
-            barrier.report().fill_cost_ns.store(costs.fill_ns, Relaxed);
-            barrier.report().check_cost_ns.store(costs.check_ns, Relaxed);
+            barrier.report().times.fill_cost_ns.store(costs.fill_ns, Relaxed);
+            barrier.report().times.check_cost_ns.store(costs.check_ns, Relaxed);
         }
         Ok(payload)
     }
@@ -385,7 +385,7 @@ impl<'a> Running<'a> {
         let ended = self.conclude(passed, ended, || backend.conclude());
         // Polling is not free: a kernel thread that does it is charged to the worker.
         let helped_ns = backend.helpers_cpu_ns().saturating_sub(helped_before_ns);
-        self.barrier.report().cpu_system_ns.fetch_add(helped_ns, Relaxed);
+        self.barrier.report().usage.cpu_system_ns.fetch_add(helped_ns, Relaxed);
         Ok(ended)
     }
 
@@ -422,7 +422,7 @@ impl<'a> Running<'a> {
         let concluded = finish();
         if let Some(read_back_ns) = concluded.read_back_ns {
             let report = self.barrier.report();
-            report.read_back_ns.store(read_back_ns, Relaxed);
+            report.times.read_back_ns.store(read_back_ns, Relaxed);
             report.load_reads.store(u64::from(self.worker.group.work.moves().read), Relaxed);
         }
         for mismatch in concluded.wrong {

@@ -51,11 +51,10 @@ struct FaultCell {
     message: TextCell,
 }
 
-/// What one worker tells of itself, apart from what it recorded.
+/// What one worker reports of itself, apart from what it recorded.
 #[repr(C)]
 pub(crate) struct ReportCells {
-    faults: [FaultCell; Fault::KEPT],
-    kept: AtomicU64,
+    faults: FaultCells,
     /// Why it could not start, or failed, or died.
     pub(crate) failure: TextCell,
     /// What was asked for and could not be used, a line each.
@@ -69,6 +68,33 @@ pub(crate) struct ReportCells {
     pub(crate) awaits_look: AtomicU64,
     /// Not 0 when it panicked.
     panicked: AtomicU64,
+    /// Its process number, or its thread's; 0 until it says so.
+    pub(crate) pid: AtomicU64,
+    /// Not 0 when it ended otherwise than by a limit or a stop.
+    pub(crate) failed: AtomicU64,
+    pub(crate) usage: UsageCells,
+    pub(crate) times: TimeCells,
+    /// One more than the items that it had done when it met the stonewall of its phase; 0 where it met none.
+    pub(crate) at_wall: AtomicU64,
+    /// What it counts as done although nothing was done, by kind of op.
+    pub(crate) dry: [DryCells; OpKind::COUNT],
+    /// Not 0 when its load reads, too.
+    pub(crate) load_reads: AtomicU64,
+    /// How far the search for its depth came, where its job has a goal of latency.
+    pub(crate) search: SearchWords,
+    yielded: YieldedCells,
+}
+
+/// The first failures of a worker.
+#[repr(C)]
+struct FaultCells {
+    cells: [FaultCell; Fault::KEPT],
+    kept: AtomicU64,
+}
+
+/// What a worker took of the machine: CPU time, context switches, page faults.
+#[repr(C)]
+pub(crate) struct UsageCells {
     pub(crate) cpu_user_ns: AtomicU64,
     pub(crate) cpu_system_ns: AtomicU64,
     /// Voluntary context switches: how often it went to sleep by itself.
@@ -83,10 +109,11 @@ pub(crate) struct ReportCells {
     pub(crate) queue_wait_ns: AtomicU64,
     /// One more than the times that it was put on a processor; 0 where the kernel does not say.
     pub(crate) queue_turns: AtomicU64,
-    /// Its process number, or its thread's; 0 until it says so.
-    pub(crate) pid: AtomicU64,
-    /// Not 0 when it ended otherwise than by a limit or a stop.
-    pub(crate) failed: AtomicU64,
+}
+
+/// How long parts of a worker's own work took.
+#[repr(C)]
+pub(crate) struct TimeCells {
     /// Longest time of all calls that were made of one record, ns; 0 where one call is all.
     pub(crate) longest_record_ns: AtomicU64,
     /// Time to make the content of one write, ns; of this many bytes, where writes differ in length.
@@ -95,24 +122,21 @@ pub(crate) struct ReportCells {
     pub(crate) fill_cost_bytes: AtomicU64,
     /// Time to verify the content of one read, ns.
     pub(crate) check_cost_ns: AtomicU64,
-    /// Time of reading back behind its load, ns.
+    /// Time of reading back after its load, ns.
     pub(crate) read_back_ns: AtomicU64,
-    /// From the first step of a script to behind its last, ns; 0 for other work.
+    /// From the start of a script's first step to the end of its last, ns; 0 for other work.
     pub(crate) steps_ns: AtomicU64,
-    /// One more than the items that it had done when it met the stonewall of its phase; 0 where it met none.
-    pub(crate) at_wall: AtomicU64,
-    /// What it counts as done although nothing was done, by kind of op.
-    pub(crate) dry: [DryCells; OpKind::COUNT],
-    /// Not 0 when its load reads, too.
-    pub(crate) load_reads: AtomicU64,
-    /// How far the search for its depth came, where its job has a goal of latency.
-    pub(crate) search: SearchWords,
-    /// One more than the ops that its source yielded; 0 until it says so.
-    yielded: AtomicU64,
+}
+
+/// How far a worker's source came.
+#[repr(C)]
+struct YieldedCells {
+    /// One more than the ops that it yielded; 0 until the worker says so.
+    ops: AtomicU64,
     /// How many of them were not done, kept or not.
-    undone: AtomicU64,
+    undone_count: AtomicU64,
     /// Their numbers, the first that there is room for.
-    undone_ops: [AtomicU64; UNDONE_KEPT],
+    undone: [AtomicU64; UNDONE_KEPT],
 }
 
 /// This many ops that were not done are remembered by number. Pages that are not written take no memory.
@@ -222,26 +246,26 @@ impl ReportCells {
 
     /// How far its source came; `None` where it never said so, or more was not done than can be remembered.
     pub(crate) fn yielded(&self) -> Option<Yielded> {
-        let ops = self.yielded.load(Acquire).checked_sub(1)?;
-        let undone_count = self.undone.load(Relaxed);
-        let undone = self.undone_ops.get(..undone_count as usize)?.iter().map(|cell| cell.load(Relaxed)).collect();
+        let ops = self.yielded.ops.load(Acquire).checked_sub(1)?;
+        let undone_count = self.yielded.undone_count.load(Relaxed);
+        let undone = self.yielded.undone.get(..undone_count as usize)?.iter().map(|cell| cell.load(Relaxed)).collect();
         Some(Yielded { ops, undone, undone_count })
     }
 
     /// Says how far its source came.
     pub(crate) fn set_yielded(&self, yielded: &Yielded) {
-        for (cell, number) in self.undone_ops.iter().zip(&yielded.undone) {
+        for (cell, number) in self.yielded.undone.iter().zip(&yielded.undone) {
             cell.store(*number, Relaxed);
         }
-        self.undone.store(yielded.undone_count, Relaxed);
-        self.yielded.store(yielded.ops + 1, Release);
+        self.yielded.undone_count.store(yielded.undone_count, Relaxed);
+        self.yielded.ops.store(yielded.ops + 1, Release);
     }
 
     /// Its kept failures.
     pub(crate) fn faults(&self) -> Vec<Fault> {
-        let kept = (self.kept.load(Acquire) as usize).min(Fault::KEPT);
+        let kept = (self.faults.kept.load(Acquire) as usize).min(Fault::KEPT);
         let text = |cell: &TextCell| String::from_utf8_lossy(&cell.read()).into_owned();
-        self.faults[..kept]
+        self.faults.cells[..kept]
             .iter()
             .filter_map(|cell| {
                 Some(Fault {
@@ -279,15 +303,15 @@ impl<'a> FaultLog<'a> {
         path: &Path,
         message: &str,
     ) {
-        let kept = self.cells.kept.load(Relaxed);
-        let Some(cell) = self.cells.faults.get(kept as usize) else { return };
+        let kept = self.cells.faults.kept.load(Relaxed);
+        let Some(cell) = self.cells.faults.cells.get(kept as usize) else { return };
         cell.kind.store(kind as u64, Relaxed);
         cell.offset.store(offset, Relaxed);
         cell.length.store(length, Relaxed);
         cell.errno.store(errno.unwrap_or(0) as u64, Relaxed);
         cell.path.write(path.as_os_str().as_bytes());
         cell.message.write(message.as_bytes());
-        self.cells.kept.store(kept + 1, Release);
+        self.cells.faults.kept.store(kept + 1, Release);
     }
 
     /// The worker ends as failed.

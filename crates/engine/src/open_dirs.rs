@@ -75,7 +75,7 @@ pub(crate) struct OpenDirs {
 pub(crate) type DirAndName<'a> = (BorrowedFd<'a>, &'a CStr);
 
 /// The directory and the name in it that one call operates on.
-pub(crate) struct Spot<'a> {
+pub(crate) struct DirEntry<'a> {
     pub(crate) dir: BorrowedFd<'a>,
     pub(crate) name: &'a CStr,
     /// `true` if an earlier call opened the directory, which may have been removed and recreated since.
@@ -134,17 +134,17 @@ impl OpenDirs {
     /// # Errors
     /// The system's: `ELOOP` for a symbolic link in the path, `ESTALE` if another directory has taken the base's place.
     #[inline]
-    pub(crate) fn at<'a>(&'a mut self, base: u32, path: &'a CStr) -> Result<Spot<'a>, Errno> {
+    pub(crate) fn at<'a>(&'a mut self, base: u32, path: &'a CStr) -> Result<DirEntry<'a>, Errno> {
         let bytes = path.to_bytes_with_nul();
         let Some(cut) = bytes.iter().rposition(|&byte| byte == b'/') else {
             let was_open = self.open_base(base)?;
-            return Ok(Spot { dir: self.opened_base(base)?, name: path, was_open });
+            return Ok(DirEntry { dir: self.opened_base(base)?, name: path, was_open });
         };
         let name = CStr::from_bytes_with_nul(&bytes[cut + 1..]).map_err(|_| Errno(libc::EINVAL))?;
         let parent = &bytes[..cut];
         let was_open = if self.slots[self.last].is(base, parent) { true } else { self.find(base, parent)? };
         let dir = self.slots[self.last].fd.as_ref().ok_or(Errno(libc::EBADF))?;
-        Ok(Spot { dir: dir.as_fd(), name, was_open })
+        Ok(DirEntry { dir: dir.as_fd(), name, was_open })
     }
 
     /// Selects the slot of a directory as the last one, and opens it if necessary. Returns `true` if it was open already.

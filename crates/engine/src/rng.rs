@@ -1,25 +1,19 @@
 //! Random numbers whose streams never change: xoshiro256++ seeded by SplitMix64. Source: Blackman and Vigna,
 //! "Scrambled linear pseudorandom number generators", 2021 (both algorithms are in the public domain).
 //!
-//! Written here rather than taken from a crate because "the same seed gives the same ops, for ever" must not depend on
-//! anybody's release policy.
+//! Written in this workspace rather than taken from a registry because "the same seed gives the same ops, for ever" must
+//! not depend on anybody's release policy.
 //!
 //! [`fio`] has fio's generators, for what must come as fio draws it.
 
 pub(crate) mod fio;
 
+pub use plumb_stats::random::splitmix64;
+
 /// A stream of random numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rng {
     state: [u64; 4],
-}
-
-/// One step of SplitMix64; also a good hash of a counter.
-pub const fn splitmix64(state: u64) -> u64 {
-    let mut z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 /// What a stream of random numbers is for. Each purpose of each worker of each phase has a stream of its own, so that

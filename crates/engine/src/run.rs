@@ -5,7 +5,7 @@ use crate::clock::Clock;
 use crate::content::test_block;
 use crate::control::CommonLimit;
 use crate::engine_error::{EngineError, keep_finished};
-use crate::files::look::{self, Look};
+use crate::files::evidence_files::{self, EvidenceFiles};
 use crate::guard::{Guard, Permissions};
 use crate::net::ProbeRun;
 use crate::observer::{Live, Observer, PhaseNow};
@@ -144,9 +144,12 @@ fn run_one(
         None => {
             observer.phase_begins(&phase.name, &targets.views(of_phase));
             let probe = probe.as_mut();
-            let mut watcher = ObserverWatch { phase, targets, looks: Vec::new(), written: &written, observer, probe };
+            let mut watcher =
+                ObserverWatch { phase, targets, evidence: Vec::new(), written: &written, observer, probe };
             let outcome = run_phase(Clock::best(), run, stop, &mut watcher)?;
-            fallbacks.extend(watcher.looks.iter().filter_map(Look::note).chain(look::note(&watcher.looks)));
+            fallbacks.extend(
+                watcher.evidence.iter().filter_map(EvidenceFiles::note).chain(evidence_files::note(&watcher.evidence)),
+            );
             outcome
         }
     };
@@ -183,7 +186,7 @@ struct ObserverWatch<'a> {
     phase: &'a Phase,
     targets: &'a OpenTargets,
     /// Files of jobs, from when they are open.
-    looks: Vec<Look>,
+    evidence: Vec<EvidenceFiles>,
     written: &'a [String],
     observer: &'a mut dyn Observer,
     probe: Option<&'a mut ProbeRun>,
@@ -191,8 +194,8 @@ struct ObserverWatch<'a> {
 
 impl PhaseWatcher for ObserverWatch<'_> {
     fn workers_ready(&mut self) {
-        self.looks = self.targets.look(self.phase);
-        let views = self.targets.views_with(&self.looks, self.phase);
+        self.evidence = self.targets.open_evidence(self.phase);
+        let views = self.targets.views_with(&self.evidence, self.phase);
         self.observer.workers_ready(&self.phase.name, &views);
     }
 
@@ -227,7 +230,7 @@ impl PhaseWatcher for ObserverWatch<'_> {
         if let Some(probe) = &mut self.probe {
             probe.stopped();
         }
-        let views = self.targets.views_with(&self.looks, self.phase);
+        let views = self.targets.views_with(&self.evidence, self.phase);
         self.observer.clock_stopped(&self.phase.name, &views, processes);
     }
 

@@ -175,15 +175,15 @@ impl Coordinator {
         let report = memory.reports.worker(number);
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         let count = |kind: OpKind| reading.kinds.get(&kind).map_or(0, |kind| kind.service.count());
-        let fill_cost_ns = report.fill_cost_ns.load(Relaxed);
-        let fill_ns = match report.fill_cost_bytes.load(Relaxed) {
+        let fill_cost_ns = report.times.fill_cost_ns.load(Relaxed);
+        let fill_ns = match report.times.fill_cost_bytes.load(Relaxed) {
             0 => fill_cost_ns * count(OpKind::Write),
             bytes => {
                 let written = reading.kinds.get(&OpKind::Write).map_or(0, |kind| kind.bytes);
                 (u128::from(fill_cost_ns) * u128::from(written) / u128::from(bytes)) as u64
             }
         };
-        let check_ns = report.check_cost_ns.load(Relaxed) * count(OpKind::Read);
+        let check_ns = report.times.check_cost_ns.load(Relaxed) * count(OpKind::Read);
         let failure = text(report.failure.read());
         let ended_by = match (failure.is_empty(), report.ended_at.load(Acquire)) {
             (false, _) => Some(failure),
@@ -206,9 +206,9 @@ impl Coordinator {
             count: reading.count(),
             bytes: reading.bytes(),
             wall_ns,
-            cpu_user_ns: report.cpu_user_ns.load(Relaxed),
-            cpu_system_ns: report.cpu_system_ns.load(Relaxed),
-            sleeps: counted(&report.sleeps),
+            cpu_user_ns: report.usage.cpu_user_ns.load(Relaxed),
+            cpu_system_ns: report.usage.cpu_system_ns.load(Relaxed),
+            sleeps: counted(&report.usage.sleeps),
             depth_asked: self.members[number].depth,
             in_flight_mean: if wall_ns == 0 { 0.0 } else { reading.service_sum_ns() as f64 / wall_ns as f64 },
             fill_ns: fill_ns + check_ns,
@@ -221,15 +221,16 @@ impl Coordinator {
             // Who was killed could count no more.
             fault_count: reading.errors + u64::from(self.worker_pool.dead().contains(&number)),
             faults: report.faults(),
-            longest_record_ns: Some(report.longest_record_ns.load(Relaxed)).filter(|&longest_ns| longest_ns > 0),
-            preemptions: counted(&report.preemptions),
+            longest_record_ns: Some(report.times.longest_record_ns.load(Relaxed)).filter(|&longest_ns| longest_ns > 0),
+            preemptions: counted(&report.usage.preemptions),
             run_queue: report
+                .usage
                 .queue_turns
                 .load(Relaxed)
                 .checked_sub(1)
-                .map(|turns| RunQueue { waited_ns: report.queue_wait_ns.load(Relaxed), turns }),
-            major_faults: counted(&report.major_faults),
-            minor_faults: counted(&report.minor_faults),
+                .map(|turns| RunQueue { waited_ns: report.usage.queue_wait_ns.load(Relaxed), turns }),
+            major_faults: counted(&report.usage.major_faults),
+            minor_faults: counted(&report.usage.minor_faults),
             pid: u32::try_from(report.pid.load(Relaxed)).ok().filter(|&pid| pid != 0),
             depth_search: report.search.depth().map(|depth| DepthSearched { depth, found: report.search.is_over() }),
             steady: self.steady.outcome(number),
@@ -250,9 +251,9 @@ fn dry(report: &ReportCells) -> BTreeMap<OpKind, Moved> {
 
 /// Time by kind of op, where reading back is a part of its own, or a script has more of it than its steps.
 fn spent_ns(report: &ReportCells, wall_ns: u64) -> BTreeMap<OpKind, u64> {
-    let read_back_ns = report.read_back_ns.load(Relaxed).min(wall_ns);
+    let read_back_ns = report.times.read_back_ns.load(Relaxed).min(wall_ns);
     let mut spent_ns = BTreeMap::new();
-    let steps_ns = report.steps_ns.load(Relaxed).min(wall_ns);
+    let steps_ns = report.times.steps_ns.load(Relaxed).min(wall_ns);
     if steps_ns > 0 {
         spent_ns.extend([OpKind::Read, OpKind::Write].map(|kind| (kind, steps_ns)));
     }

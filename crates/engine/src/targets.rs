@@ -8,8 +8,8 @@ mod others;
 use crate::backend::{BlockFiles, FileKind};
 use crate::engine_error::EngineError;
 use crate::files::JobTarget;
+use crate::files::evidence_files::{self, EvidenceFiles, Named};
 use crate::files::failed::JobFault;
-use crate::files::look::{self, Look, Named};
 use crate::guard::{Guard, GuardedDir, IoMode, Refusal};
 use crate::observer::TargetView;
 use crate::plan::WorkerSeat;
@@ -278,31 +278,31 @@ impl OpenTargets {
     }
 
     /// The targets of a phase, with the files of its jobs.
-    pub(crate) fn views_with<'a>(&'a self, looks: &'a [Look], phase: &Phase) -> Vec<TargetView<'a>> {
+    pub(crate) fn views_with<'a>(&'a self, evidence: &'a [EvidenceFiles], phase: &Phase) -> Vec<TargetView<'a>> {
         let mut views =
             self.views(|name| phase.workers.iter().any(|group| group.targets().any(|target| target == name)));
         for view in &mut views {
             // Both stand in the order of names.
-            if let Ok(at) = looks.binary_search_by(|look| look.name.as_str().cmp(view.name)) {
-                looks[at].fill(view);
+            if let Ok(at) = evidence.binary_search_by(|files| files.name.as_str().cmp(view.name)) {
+                evidence[at].fill(view);
             }
         }
         views
     }
 
     /// Descriptors of the files of a phase's jobs and scripts.
-    pub(crate) fn look(&self, phase: &Phase) -> Vec<Look> {
+    pub(crate) fn open_evidence(&self, phase: &Phase) -> Vec<EvidenceFiles> {
         let jobs = self.targets.iter().filter_map(|(name, target)| match target {
             OpenTarget::Job(target) => Some((name.as_str(), Named::Job(target))),
             OpenTarget::Scratch(files) => Some((name.as_str(), Named::Scratch(files))),
             _ => None,
         });
-        let mut looks = look::look(phase, jobs);
-        looks.extend(self.targets.iter().filter_map(|(name, target)| match target {
-            OpenTarget::Copy { path } => Look::of_file(name, path),
+        let mut evidence = evidence_files::open(phase, jobs);
+        evidence.extend(self.targets.iter().filter_map(|(name, target)| match target {
+            OpenTarget::Copy { path } => EvidenceFiles::of_file(name, path),
             _ => None,
         }));
-        looks
+        evidence
     }
 
     /// Makes what a phase wrote to a target durable.

@@ -1,7 +1,7 @@
 //! What a block device is called and who uses it, read from /sys and /proc.
 
 use crate::Refusal;
-use crate::beneath::Identity;
+use crate::path_resolution::Identity;
 use rustix::fs::{FileType, RawMode};
 use std::ffi::OsString;
 use std::fmt;

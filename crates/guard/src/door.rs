@@ -1,11 +1,11 @@
 //! The door of the guard for files that lie under the names of another tool's language: anywhere, many of one directory,
 //! and opened again by each worker.
 
-use super::beneath::{Identity, Mounts, open_beneath};
 use super::device::SystemDevices;
 use super::listing::{self, DirectoryEntry, LISTED};
 use super::mark::Whose;
 use super::pass::has_one_name;
+use super::path_resolution::{Identity, Mounts, open_beneath};
 use super::taken::KnownFile;
 use super::{
     Access, FileLocation, FileOpening, Guard, GuardedFile, IoMode, PassReason, Refusal, open_again_as, wrong_kind,

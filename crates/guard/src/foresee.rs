@@ -1,9 +1,9 @@
 //! What the guard would say, asked before anything is opened for writing: for `plumb check`.
 
-use super::beneath::Identity;
 use super::blank::Patience;
 use super::device::{DeviceNumber, SystemDevices};
 use super::pass::{DeviceNaming, DeviceRight, Guard, read_only_device, read_only_file_system};
+use super::path_resolution::Identity;
 use super::refusal::Refusal;
 use rustix::fs::{Access, FileType, StatVfsMountFlags};
 use std::fs::File;

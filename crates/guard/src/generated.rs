@@ -1,6 +1,6 @@
 //! The root of a tree in which another tool's language made up every name.
 
-use super::beneath::{Identity, open_entry};
+use super::path_resolution::{Identity, open_entry};
 use super::{Guard, GuardedDir, Refusal, occupied_bytes, read_only_file_system};
 use plumb_workload::program::ExistingTree;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, StatVfsMountFlags};

@@ -6,13 +6,13 @@
 //! file and write to it, as to any file. The lease of [`super::users`] keeps it out until the proof is complete and the file
 //! is marked, and truncated where it is to be; from then on it writes into a file that is being measured.
 
-use super::beneath::Identity;
 use super::blank;
 use super::device::{DeviceNumber, SystemDevices};
 use super::made::FileState;
 use super::mark::Whose;
 use super::not_blank::NotBlank;
 use super::pass::has_one_name;
+use super::path_resolution::Identity;
 use super::same;
 use super::users::{self, Scan, once_released};
 use super::{FileLocation, Guard, Intent, PassReason, Refusal};

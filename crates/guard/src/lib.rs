@@ -13,7 +13,6 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
 
-mod beneath;
 mod blank;
 mod device;
 mod door;
@@ -33,6 +32,7 @@ mod outputs;
 mod ownership;
 mod page_cache;
 mod pass;
+mod path_resolution;
 mod permissions;
 mod program;
 mod provenance;
@@ -50,8 +50,6 @@ pub mod testdir;
 pub mod trusted_path;
 mod users;
 
-pub(crate) use beneath::Identity;
-pub use beneath::{Mounts, make_parents_below, open_beneath};
 pub use blank::READ_MAX_BYTES;
 pub use door::{Create, Door, FoundName, Naming, PassedFile};
 pub use expendable::{Expendable, NamedDevice, Right, disks, serials};
@@ -66,6 +64,8 @@ pub use outputs::{
     write_setting,
 };
 pub use page_cache::drop_page_cache;
+pub(crate) use path_resolution::Identity;
+pub use path_resolution::{Mounts, make_parents_below, open_beneath};
 pub use permissions::{Allow, Permissions};
 pub use program::Program;
 pub use provenance::Provenance;

@@ -1,8 +1,8 @@
 //! What has passed the guard: open files and directories, which from then on go by their descriptors alone.
 
 use super::Refusal;
-use super::beneath::Identity;
 use super::os;
+use super::path_resolution::Identity;
 use rustix::fs::{AtFlags, OFlags};
 use rustix::io::Errno;
 use std::ffi::OsString;

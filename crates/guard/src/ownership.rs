@@ -1,12 +1,12 @@
 //! Recognises, takes and gives back the files that a run made or took. Its workers recognise them while it lasts, and their
 //! final state is registered.
 
-use super::beneath::Identity;
 use super::listing::{self, LISTED, MANY_NAMES, share_directory};
 use super::made::{FileKey, FileState, Known, MadeFiles, Record};
 use super::maker::this_host;
 use super::mark::{Mark, Whose};
 use super::pass::Guard;
+use super::path_resolution::Identity;
 use super::provenance::Provenance;
 use super::taken::{Evidence, KnownFile, TakenFile, WrittenContent};
 use rustix::fs::{FileType, Mode, OFlags, Stat};

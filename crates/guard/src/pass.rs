@@ -1,7 +1,5 @@
 //! What passes the guard, and how it is opened.
 
-use super::beneath;
-use super::beneath::{Identity, open_entry};
 use super::blank::Patience;
 use super::device::{DeviceNumber, SystemDevices};
 use super::made::MadeFiles;
@@ -9,6 +7,8 @@ use super::mark::{RunName, Whose};
 use super::not_blank::NotBlank;
 use super::opened::DirectoryEntry;
 use super::opened::{GuardedDir, GuardedFile, IoMode, PassReason};
+use super::path_resolution;
+use super::path_resolution::{Identity, open_entry};
 use super::permissions::Permissions;
 use super::provenance::Provenance;
 use super::refusal::{NotBelow, Refusal};
@@ -156,12 +156,12 @@ impl Guard {
     ) -> Result<GuardedFile, Refusal> {
         let outside = |found| Refusal::Outside { path: path.to_owned(), dir: dir.path().to_owned(), found };
         dir.verify().map_err(Refusal::io(dir.path(), "find Plumb's marker in the test directory"))?;
-        let mut names = beneath::steps(path).map_err(outside)?;
+        let mut names = path_resolution::steps(path).map_err(outside)?;
         let Some(name) = names.pop() else { return Err(outside(NotBelow::Nothing)) };
         if names.is_empty() && name == crate::testdir::MARKER {
             return Err(outside(NotBelow::Mark));
         }
-        let parent = beneath::make_dirs(dir.as_fd(), &names).map_err(|error| below(dir, path, error))?;
+        let parent = path_resolution::make_dirs(dir.as_fd(), &names).map_err(|error| below(dir, path, error))?;
         let path = dir.path().join(path);
         let mode = Mode::RUSR | Mode::WUSR;
         let place = FileLocation { dir: parent, name, path: &path, within: Some(dir), copy_of: None, mode };
@@ -174,14 +174,14 @@ impl Guard {
     /// As [`Guard::open_in`]; `needed_bytes` is what all files in it will take.
     pub fn open_dir_in(&self, dir: &TestDir, path: &Path, needed_bytes: u64) -> Result<GuardedDir, Refusal> {
         dir.verify().map_err(Refusal::io(dir.path(), "find Plumb's marker in the test directory"))?;
-        let names = beneath::steps(path).map_err(|found| Refusal::Outside {
+        let names = path_resolution::steps(path).map_err(|found| Refusal::Outside {
             path: path.to_owned(),
             dir: dir.path().to_owned(),
             found,
         })?;
         let path = dir.path().join(path);
         self.admit(dir.as_fd(), &path, needed_bytes)?;
-        let fd = beneath::make_dirs(dir.as_fd(), &names).map_err(|error| below(dir, &path, error))?;
+        let fd = path_resolution::make_dirs(dir.as_fd(), &names).map_err(|error| below(dir, &path, error))?;
         Ok(GuardedDir { fd, path })
     }
 

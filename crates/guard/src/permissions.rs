@@ -1,8 +1,8 @@
 //! What the user has named as theirs to lose: `PLUMB_ALLOW=path-or-serial[,…]`, `--plumb-allow`, `--destroy`, `allow` in the
 //! configuration file.
 
-use super::beneath::{Identity, mount_id};
 use super::device::DeviceNumber;
+use super::path_resolution::{Identity, mount_id};
 use super::quoted::{escaped, shell_quoted, split_names};
 use super::space::WhenFull;
 use rustix::fs::{FileType, Mode, OFlags};

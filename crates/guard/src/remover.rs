@@ -1,7 +1,7 @@
 //! Removes files that a tool created under its own names, from directories that were pinned before it ran. Anything older than
 //! the run stays, under any name.
 
-use super::beneath::open_entry;
+use super::path_resolution::open_entry;
 use super::{Pinning, Refusal, Roots};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;

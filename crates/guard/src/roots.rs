@@ -2,7 +2,7 @@
 //! is opened relative to their descriptors.
 
 use super::Refusal;
-use super::beneath::{Identity, Mounts, open_beneath};
+use super::path_resolution::{Identity, Mounts, open_beneath};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use std::collections::HashMap;

@@ -234,7 +234,7 @@ fn put_mark_of_another_host(file: &fs::File) -> bool {
     let mark::Mark::Taken { maker, .. } = mark else { panic!() };
     let maker = super::maker::Maker { place: maker.place ^ 1, ..maker };
     let mark::Mark::Taken { whose, run, at_s, .. } = mark else { panic!() };
-    let inode = super::beneath::Identity::of(&rustix::fs::fstat(file).unwrap()).inode;
+    let inode = super::path_resolution::Identity::of(&rustix::fs::fstat(file).unwrap()).inode;
     mark::Mark::Taken { whose, run, maker, at_s }.put(file.as_fd(), inode).is_ok()
 }
 

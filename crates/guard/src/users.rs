@@ -5,8 +5,8 @@
 //! (NFS, some of FUSE). `/proc` tells names, and for devices it is all there is; of other users' processes it tells root
 //! only.
 
-use super::beneath::Identity;
 use super::not_blank::NotBlank;
+use super::path_resolution::Identity;
 use super::program::Program;
 use crate::os;
 use rustix::fs::Stat;

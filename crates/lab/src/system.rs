@@ -110,6 +110,15 @@ pub(crate) fn sys_dir(device: &Path) -> io::Result<PathBuf> {
     fs::canonicalize(Path::new("/sys/dev/block").join(name))
 }
 
+/// The entries of a directory of /sys that have an attribute, each by its name and with the attribute's value.
+pub(crate) fn with_attribute(dir: &str, attribute: &str) -> impl Iterator<Item = (String, String)> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.filter_map(move |entry| {
+        let value = text(&entry.path().join(attribute)).ok()?;
+        Some((entry.file_name().to_string_lossy().into_owned(), value))
+    })
+}
+
 /// The kernel's name of a block device, `sda1`.
 pub(crate) fn kernel_name(device: &Path) -> io::Result<String> {
     Ok(sys_dir(device)?.file_name().unwrap_or_default().to_string_lossy().into_owned())

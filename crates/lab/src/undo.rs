@@ -383,8 +383,7 @@ fn remove_group(group: &str, devices: &[String]) -> Result<Gone, UndoError> {
 }
 
 fn mapped(name: &str) -> bool {
-    let blocks = fs::read_dir("/sys/block").into_iter().flatten().flatten();
-    blocks.into_iter().any(|entry| system::text(&entry.path().join("dm/name")).is_ok_and(|found| found == name))
+    system::with_attribute("/sys/block", "dm/name").any(|(_, found)| found == name)
 }
 
 fn remove_mapped(name: &str) -> Result<Gone, UndoError> {

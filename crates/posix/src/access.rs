@@ -154,7 +154,7 @@ pub fn run(cx: &mut Ctx<'_>, access: &Access, class: Class) -> Run {
     }
     cx.needs_kind(access.kind)?;
     let is_xattr = access.name.ends_with("xattr");
-    cx.needs(cx.facts.xattr || !is_xattr, "no extended attributes of users")?;
+    cx.needs(cx.facts.features.xattr || !is_xattr, "no extended attributes of users")?;
     let (who, owner, group, shift) = match class {
         Class::Owner => (cx.actor(), cx.actor().uid, B.gid, 6),
         Class::Group => (A, B.uid, A.gid, 3),

@@ -61,7 +61,7 @@ const fn given(before: fn(&mut Ctx<'_>) -> Run, row: Effect) -> Effect {
 
 /// Names of a file know of each other: otherwise every case with a second name would report it.
 pub(crate) fn links(cx: &mut Ctx<'_>) -> Run {
-    cx.needs(cx.facts.links, "no hard links")?;
+    cx.needs(cx.facts.features.links, "no hard links")?;
     cx.make(Regular, "s")?;
     let _ = cx.lstat("s");
     let _ = cx.link("s", "s2");
@@ -89,7 +89,7 @@ fn victim(cx: &mut Ctx<'_>) -> Run {
 }
 
 fn has_xattr(cx: &mut Ctx<'_>) -> Run {
-    cx.needs(cx.facts.xattr, "no extended attributes of users")
+    cx.needs(cx.facts.features.xattr, "no extended attributes of users")
 }
 
 fn has_attribute(cx: &mut Ctx<'_>) -> Run {
@@ -122,7 +122,7 @@ fn allocate(cx: &mut Ctx<'_>, name: &'static str, mode: i64) -> R {
 }
 
 fn has_mode(cx: &mut Ctx<'_>, bit: usize) -> Run {
-    cx.needs(cx.facts.fallocate >> bit & 1 == 1, "fallocate has no such mode here")
+    cx.needs(cx.facts.features.fallocate >> bit & 1 == 1, "fallocate has no such mode here")
 }
 
 /// The rows.
@@ -234,7 +234,7 @@ pub const EFFECTS: &[Effect] = &[
         "q/n",
         given(
             |cx| {
-                cx.needs(cx.facts.exchange, "no RENAME_EXCHANGE")?;
+                cx.needs(cx.facts.features.exchange, "no RENAME_EXCHANGE")?;
                 cx.make(Regular, "q/n")
             },
             row("rename-exchange", "rename(2)", FILE, ["m=", "MC=", "MC="], |cx| {
@@ -243,7 +243,7 @@ pub const EFFECTS: &[Effect] = &[
         ),
     )),
     linux(given(
-        |cx| cx.needs(cx.facts.tmpfile, "no O_TMPFILE"),
+        |cx| cx.needs(cx.facts.features.tmpfile, "no O_TMPFILE"),
         row("tmpfile", "open(2)", FILE, ["mc=", "mc=", "mc="], |cx| {
             let fd = cx.open_as("p", "O_TMPFILE | O_RDWR", libc::O_TMPFILE | libc::O_RDWR, 0o600)?;
             cx.close(fd);

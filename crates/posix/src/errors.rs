@@ -395,7 +395,7 @@ fn trailing_slash(cx: &mut Ctx<'_>, op: &Op, at: usize) -> Run {
 
 /// Sets flags of chattr on a file of the case; the runner takes them away again.
 pub fn flag(cx: &mut Ctx<'_>, path: &str, flags: u32) -> Run {
-    let has = if flags == APPEND { cx.facts.append_only } else { cx.facts.immutable };
+    let has = if flags == APPEND { cx.facts.features.append_only } else { cx.facts.features.immutable };
     if !has {
         let why = "the flags immutable and append-only cannot be set (chattr)";
         return Err(Stop::Skip(SkipKind::NoFeature, why.to_owned()));

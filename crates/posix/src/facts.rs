@@ -57,6 +57,25 @@ pub struct Facts {
     pub symlink_max: u32,
     /// Smallest step between two times of change, ns.
     pub step_ns: u64,
+    /// What the file system supports.
+    pub features: Features,
+    /// Alignment of offset and memory for `O_DIRECT`, bytes; 0 where the file system does not say.
+    pub dio_align: (u32, u32),
+    /// Whether a private mount namespace can be made, and a tmpfs mounted in it.
+    pub mounts: bool,
+    /// Flags of the mount: `ST_*` of statfs(2).
+    pub mount_flags: u64,
+    /// Whether a directory's link count counts its subdirectories.
+    pub counts_subdirectories: bool,
+    /// `f_type` of statfs(2).
+    pub magic: u64,
+    /// The kind of file system, as in /proc/self/mountinfo; see [`Facts::kind`].
+    pub kind: [u8; 24],
+}
+
+/// What a file system supports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Features {
     /// Whether the flag "immutable" can be set.
     pub immutable: bool,
     /// Whether the flag "append-only" can be set.
@@ -81,20 +100,8 @@ pub struct Facts {
     pub fallocate: u8,
     /// Whether `O_DIRECT` can be opened.
     pub direct: bool,
-    /// Alignment of offset and memory for `O_DIRECT`, bytes; 0 where the file system does not say.
-    pub dio_align: (u32, u32),
-    /// Whether a private mount namespace can be made, and a tmpfs mounted in it.
-    pub mounts: bool,
-    /// Flags of the mount: `ST_*` of statfs(2).
-    pub mount_flags: u64,
-    /// Whether a directory's link count counts its subdirectories.
-    pub counts_subdirectories: bool,
     /// Whether time of birth is known.
     pub btime: bool,
-    /// `f_type` of statfs(2).
-    pub magic: u64,
-    /// The kind of file system, as in /proc/self/mountinfo; see [`Facts::kind`].
-    pub kind: [u8; 24],
 }
 
 /// Modes of fallocate, with their names. Source: linux/falloc.h.

@@ -336,11 +336,11 @@ impl Op {
         match self.needs {
             OpNeeds::Nothing => Ok(()),
             OpNeeds::Kind(kind) => cx.needs_kind(kind),
-            OpNeeds::Xattr => cx.needs(facts.xattr, "no extended attributes of users"),
-            OpNeeds::Links => cx.needs(facts.links, "no hard links"),
-            OpNeeds::NoReplace => cx.needs(facts.noreplace, "no RENAME_NOREPLACE"),
-            OpNeeds::Exchange => cx.needs(facts.exchange, "no RENAME_EXCHANGE"),
-            OpNeeds::Tmpfile => cx.needs(facts.tmpfile, "no O_TMPFILE"),
+            OpNeeds::Xattr => cx.needs(facts.features.xattr, "no extended attributes of users"),
+            OpNeeds::Links => cx.needs(facts.features.links, "no hard links"),
+            OpNeeds::NoReplace => cx.needs(facts.features.noreplace, "no RENAME_NOREPLACE"),
+            OpNeeds::Exchange => cx.needs(facts.features.exchange, "no RENAME_EXCHANGE"),
+            OpNeeds::Tmpfile => cx.needs(facts.features.tmpfile, "no O_TMPFILE"),
         }
     }
 

@@ -43,41 +43,41 @@ impl Facts {
         });
         let fd = make("f");
         facts.step_ns = step();
-        for (flag, has) in [(IMMUTABLE, &mut facts.immutable), (APPEND, &mut facts.append_only)] {
+        for (flag, has) in [(IMMUTABLE, &mut facts.features.immutable), (APPEND, &mut facts.features.append_only)] {
             *has = set_flags(fd, flag).is_ok() && get_flags(fd).is_ok_and(|flags| flags & flag != 0);
             let _ = set_flags(fd, 0);
         }
         let set = |name: &str, value: &[u8]| {
             call(nr!(setxattr), &[V::P("f"), V::P(name), V::B(value), V::N(value.len() as i64), V::N(0)]).is_ok()
         };
-        facts.xattr = set("user.plumb", b"x");
-        facts.acl = set("system.posix_acl_access", &acl_bytes(&[]));
-        facts.links = call(nr!(linkat), &[AT, V::P("f"), AT, V::P("g"), V::N(0)]).is_ok();
+        facts.features.xattr = set("user.plumb", b"x");
+        facts.features.acl = set("system.posix_acl_access", &acl_bytes(&[]));
+        facts.features.links = call(nr!(linkat), &[AT, V::P("f"), AT, V::P("g"), V::N(0)]).is_ok();
         let _ = unlink("g");
         let tmpfile = V::N(i64::from(libc::O_TMPFILE | libc::O_RDWR));
-        facts.tmpfile =
+        facts.features.tmpfile =
             call(nr!(openat), &[AT, V::P("."), tmpfile, V::O(0o600)]).map(|fd| sys::close(fd as i32)).is_ok();
         sys::close(make("g"));
         let swap = |flags: i64| call(nr!(renameat2), &[AT, V::P("f"), AT, V::P("g"), V::N(flags)]);
-        facts.exchange = swap(2).is_ok();
+        facts.features.exchange = swap(2).is_ok();
         // Where the target exists the kernel answers itself.
-        facts.noreplace = call(nr!(renameat2), &[AT, V::P("f"), AT, V::P("h"), V::N(1)]).is_ok();
-        facts.whiteout = call(nr!(renameat2), &[AT, V::P("g"), AT, V::P("i"), V::N(4)]).is_ok();
+        facts.features.noreplace = call(nr!(renameat2), &[AT, V::P("f"), AT, V::P("h"), V::N(1)]).is_ok();
+        facts.features.whiteout = call(nr!(renameat2), &[AT, V::P("g"), AT, V::P("i"), V::N(4)]).is_ok();
         for name in ["f", "g", "h", "i"] {
             let _ = unlink(name);
         }
         sys::close(fd);
         let (fd, other) = (make("f"), make("g"));
         let _ = call(nr!(pwrite64), &[V::Fd(fd), V::B(&vec![7; 16384]), V::N(16384), V::N(0)]);
-        facts.clone = call(nr!(ioctl), &[V::Fd(other), V::N(FICLONE), V::Fd(fd)]).is_ok();
+        facts.features.clone = call(nr!(ioctl), &[V::Fd(other), V::N(FICLONE), V::Fd(fd)]).is_ok();
         for (bit, (_, mode)) in FALLOCATE.iter().enumerate() {
             let done = call(nr!(fallocate), &[V::Fd(fd), V::N(*mode), V::N(4096), V::N(4096)]).is_ok();
-            facts.fallocate |= u8::from(done) << bit;
+            facts.features.fallocate |= u8::from(done) << bit;
         }
         let direct = V::N(i64::from(libc::O_DIRECT | libc::O_RDWR));
-        facts.direct = call(nr!(openat), &[AT, V::P("f"), direct]).map(|fd| sys::close(fd as i32)).is_ok();
+        facts.features.direct = call(nr!(openat), &[AT, V::P("f"), direct]).map(|fd| sys::close(fd as i32)).is_ok();
         if let Ok(stat) = sys::statx(AT, V::P("f"), 0) {
-            facts.btime = stat.mask & 0x800 != 0;
+            facts.features.btime = stat.mask & 0x800 != 0;
             facts.dio_align = if stat.mask & 0x2000 != 0 { (stat.dio.1, stat.dio.0) } else { (0, 0) };
         }
         let links = || sys::statx(AT, V::P("."), 0).map_or(0, |stat| stat.nlink);

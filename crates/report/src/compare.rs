@@ -9,15 +9,16 @@ use plumb_result::compare::{
 };
 use plumb_result::run::TierName;
 use plumb_result::{Comparison, Contrast, ContrastVerdict, Finding, Level, Metric, Tail};
-use plumb_workload_text::named::find;
+use plumb_workload::named::WorkloadTitle;
 
 /// The whole page: the answer, the numbers as a table, what else must be known of them, what the checks warn of in the
-/// runs, and what the sides differ in. At most three warnings, unless all are asked for.
-pub fn page(comparison: &Comparison, verbose: bool, style: &Style) -> String {
+/// runs, and what the sides differ in. At most three warnings, unless all are asked for. `workloads` has the named
+/// workloads, which the page describes.
+pub fn page(comparison: &Comparison, workloads: &[WorkloadTitle], verbose: bool, style: &Style) -> String {
     let mut page = style.ink(Ink::Strong, &style.wrap(&comparison.verdict_note, 0));
     page.push_str("\n\n");
     if !comparison.contrasts.is_empty() {
-        page.push_str(&numbers(comparison, style));
+        page.push_str(&numbers(comparison, workloads, style));
     }
     page.push_str(&places(comparison, style));
     page.push_str(&stored(comparison, style));
@@ -113,7 +114,7 @@ fn item(finding: &Finding, said: &str, style: &Style) -> String {
     format!("  {} {}\n", style.ink(ink, &head), style.wrap(&format!("{said}{remedy}"), head.len() + 3))
 }
 
-fn numbers(comparison: &Comparison, style: &Style) -> String {
+fn numbers(comparison: &Comparison, workloads: &[WorkloadTitle], style: &Style) -> String {
     let contrasts = comparison.contrasts.as_slice();
     let titles = titles(contrasts, style);
     let lines = table::set(columns(contrasts, &titles), style.width);
@@ -128,7 +129,7 @@ fn numbers(comparison: &Comparison, style: &Style) -> String {
     text.push_str(&format!("  {}\n", legend.join("\n  ")));
     // Stored runs may have other settings than those of the name.
     if comparison.stored.is_none() {
-        text.push_str(&works(contrasts.iter().filter_map(|one| one.workload.as_deref()), style));
+        text.push_str(&works(contrasts.iter().filter_map(|one| one.workload.as_deref()), workloads, style));
     }
     text.push('\n');
     let said = contrasts.iter().flat_map(|contrast| {
@@ -306,15 +307,15 @@ fn tiers(contrast: &Contrast) -> String {
 }
 
 /// What each named workload of these numbers does, a line each: block, depth, direct or buffered, flushed or not.
-pub(crate) fn works<'a>(names: impl Iterator<Item = &'a str>, style: &Style) -> String {
+pub(crate) fn works<'a>(names: impl Iterator<Item = &'a str>, workloads: &[WorkloadTitle], style: &Style) -> String {
     let mut text = String::new();
     let mut said: Vec<&str> = Vec::new();
     for name in names {
-        let Some(named) = find(name).filter(|_| !said.contains(&name)) else {
+        let Some(title) = workloads.iter().find(|title| title.name == name && !said.contains(&name)) else {
             continue;
         };
         said.push(name);
-        let line = style.wrap(&format!("{name}: {}", named.about), 4);
+        let line = style.wrap(&format!("{name}: {}", title.about), 4);
         text.push_str(&format!("  {}\n", style.ink(Ink::Faint, &line)));
     }
     text

@@ -6,7 +6,7 @@ use crate::style::{Ink, Style};
 use crate::table::{self, Align, Column};
 use plumb_result::verdict::under_declared_load;
 use plumb_result::{FitAnswer, FitFor, FitLimit, FitNumber, LoadDeclared};
-use plumb_workload_text::named::USES;
+use plumb_workload::named::{Use, WorkloadTitle};
 
 /// The answer in words.
 pub fn sentence(fit: &FitFor) -> String {
@@ -141,14 +141,15 @@ fn table_of(fit: &FitFor, style: &Style) -> String {
     text
 }
 
-/// Every use, with its load and its limits.
-pub fn list(style: &Style) -> String {
-    let width = USES.iter().map(|one| one.name.len()).max().unwrap_or(0);
+/// Uses, each with its load and its limits. `workloads` has the named workloads, which describe the loads.
+pub fn list(uses: &[Use], workloads: &[WorkloadTitle], style: &Style) -> String {
+    let width = uses.iter().map(|one| one.name.len()).max().unwrap_or(0);
     let mut text = String::new();
-    for one in USES {
+    for one in uses {
         let limits: Vec<&str> = one.limits.iter().map(|limit| limit.condition).collect();
         let limits = if limits.is_empty() { "no published limit".to_owned() } else { limits.join(", ") };
-        let line = format!("{limits}   ({}: {})", one.load, one.workload().about);
+        let about = workloads.iter().find(|title| title.name == one.load).map_or("", |title| title.about);
+        let line = format!("{limits}   ({}: {about})", one.load);
         text.push_str(&format!("{:width$}  {}\n", one.name, style.wrap(&line, width + 2)));
     }
     text
@@ -159,6 +160,7 @@ mod tests {
     use super::*;
     use plumb_result::FIT_FOR_SCHEMA;
     use plumb_result::run::TierName;
+    use plumb_workload_text::named;
 
     fn fit(answer: FitAnswer, value: Option<f64>) -> FitFor {
         let metric = "fdatasync.lat.p99".parse().unwrap();
@@ -228,7 +230,7 @@ mod tests {
 
     #[test]
     fn the_list_says_which_uses_have_no_limit() {
-        let list = list(&Style::PLAIN);
+        let list = list(named::USES, &named::titles(), &Style::PLAIN);
         assert!(list.contains("etcd ") && list.contains("wal/fdatasync.lat.p99 < 10ms"), "{list}");
         assert!(list.contains("no published limit"), "{list}");
     }

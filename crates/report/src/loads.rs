@@ -1,20 +1,20 @@
 //! Named workloads: the list of them, and where the numbers of each come from, as text and as Markdown.
 
 use crate::style::{Ink, Style};
-use plumb_workload_text::named::{Explanation, LOADS, NAMED, NamedWorkload};
+use plumb_workload::named::{Explanation, WorkloadTitle};
 
-/// Every named workload, one line each.
-pub fn list(style: &Style) -> String {
-    let width = NAMED.iter().chain(LOADS).map(|named| named.name.len()).max().unwrap_or(0);
-    let part = |title: &str, all: &[NamedWorkload]| {
+/// Named workloads, one line each: Plumb's own, and those that are like other people's.
+pub fn list(own: &[WorkloadTitle], others: &[WorkloadTitle], style: &Style) -> String {
+    let width = own.iter().chain(others).map(|named| named.name.len()).max().unwrap_or(0);
+    let part = |title: &str, all: &[WorkloadTitle]| {
         let mut text = format!("{}\n", style.ink(Ink::Faint, title));
         for named in all {
             text.push_str(&format!("  {:width$}  {}\n", named.name, style.wrap(named.about, width + 4)));
         }
         text
     };
-    let own = part("Plumb's own (`all` names these):", NAMED);
-    let others = part("Like other people's work and benchmarks; none gives an official result:", LOADS);
+    let own = part("Plumb's own (`all` names these):", own);
+    let others = part("Like other people's work and benchmarks; none gives an official result:", others);
     format!("{own}\n{others}")
 }
 
@@ -73,6 +73,7 @@ pub fn markdown(explanation: &Explanation) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plumb_workload_text::named::LOADS;
     use std::path::{Path, PathBuf};
 
     fn directory() -> PathBuf {

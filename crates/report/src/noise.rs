@@ -5,6 +5,7 @@ use crate::format::{self, MISSING};
 use crate::style::{Ink, Style};
 use crate::table::{self, Align, Column};
 use plumb_result::{Noise, NoiseFloor, RejectedNumber};
+use plumb_workload::named::WorkloadTitle;
 
 /// Whether later comparisons will know of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,15 +16,15 @@ pub enum KeptFloor {
     Nowhere,
 }
 
-/// The whole page.
-pub fn page(noise: &Noise, kept: KeptFloor, style: &Style) -> String {
+/// The whole page. `workloads` has the named workloads, which it describes.
+pub fn page(noise: &Noise, kept: KeptFloor, workloads: &[WorkloadTitle], style: &Style) -> String {
     let mut page = style.ink(Ink::Strong, &style.wrap(&noise.note, 0));
     page.push_str("\n\n");
     if !noise.floors.is_empty() {
-        page.push_str(&table_of(&noise.floors, style));
+        page.push_str(&table_of(&noise.floors, workloads, style));
     }
     if !noise.rejected.is_empty() {
-        page.push_str(&rejected_table(&noise.rejected, style));
+        page.push_str(&rejected_table(&noise.rejected, workloads, style));
     }
     page.push_str(&noise.notes.iter().map(|note| crate::run::not_possible(note, style)).collect::<String>());
     page.push_str(&left_out(&noise.left_out, RejectedTogether::OfASide, style));
@@ -41,7 +42,7 @@ pub fn page(noise: &Noise, kept: KeptFloor, style: &Style) -> String {
 }
 
 /// Numbers of rejected runs: what was measured, without a floor.
-fn rejected_table(numbers: &[RejectedNumber], style: &Style) -> String {
+fn rejected_table(numbers: &[RejectedNumber], workloads: &[WorkloadTitle], style: &Style) -> String {
     let column = |title: &str, align, leaves, cell: &dyn Fn(&RejectedNumber) -> String| Column {
         title: title.to_owned(),
         cells: numbers.iter().map(cell).collect(),
@@ -60,7 +61,7 @@ fn rejected_table(numbers: &[RejectedNumber], style: &Style) -> String {
     let lines = table::set(columns, style.width);
     let mut text = format!("{}\n", style.ink(Ink::Faint, &lines.head));
     lines.rows.iter().for_each(|row| text.push_str(&format!("{}\n", style.ink(Ink::Bad, row))));
-    text.push_str(&works(numbers.iter().map(|number| number.workload.as_str()), style));
+    text.push_str(&works(numbers.iter().map(|number| number.workload.as_str()), workloads, style));
     text.push('\n');
     text
 }
@@ -92,11 +93,11 @@ fn columns(floors: &[NoiseFloor]) -> Vec<Column> {
     ]
 }
 
-fn table_of(floors: &[NoiseFloor], style: &Style) -> String {
+fn table_of(floors: &[NoiseFloor], workloads: &[WorkloadTitle], style: &Style) -> String {
     let lines = table::set(columns(floors), style.width);
     let mut text = format!("{}\n", style.ink(Ink::Faint, &lines.head));
     lines.rows.iter().for_each(|row| text.push_str(&format!("{row}\n")));
-    text.push_str(&works(floors.iter().map(|floor| floor.workload.as_str()), style));
+    text.push_str(&works(floors.iter().map(|floor| floor.workload.as_str()), workloads, style));
     text.push('\n');
     let several = floors.iter().filter(|floor| !floor.modes.is_empty());
     let said = several.map(|floor| (format!("{} {}", floor.phase, floor.metric), speeds(&floor.modes, floor.metric)));

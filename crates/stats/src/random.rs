@@ -1,6 +1,18 @@
 //! A stream of random bits of this crate's own, so that a schedule or a permutation test depends on its seed and on
 //! nothing else. SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014.
 
+/// What the state of SplitMix64 grows by with each step: 2⁶⁴ over the golden ratio, made odd.
+const INCREMENT: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// One step of SplitMix64; also a good hash of a counter.
+#[inline]
+pub const fn splitmix64(state: u64) -> u64 {
+    let mut z = state.wrapping_add(INCREMENT);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
 /// A stream of random numbers that follows from its seed.
 #[derive(Debug, Clone)]
 pub struct SplitMix {
@@ -14,11 +26,9 @@ impl SplitMix {
     }
 
     pub(crate) fn next(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        let drawn = splitmix64(self.state);
+        self.state = self.state.wrapping_add(INCREMENT);
+        drawn
     }
 
     /// A number below `bound`, which is above 0. The high word of a product: its bias is below bound / 2⁶⁴.

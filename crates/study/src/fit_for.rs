@@ -18,7 +18,7 @@ use plumb_result::{
 };
 use plumb_stats::estimate::sample;
 use plumb_workload::OpKind;
-use plumb_workload_text::named::Use;
+use plumb_workload::named::Use;
 use std::time::{Duration, Instant};
 
 /// Coverage of the intervals.

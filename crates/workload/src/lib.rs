@@ -15,10 +15,12 @@ pub mod keypath;
 pub mod library_random;
 pub mod limits;
 pub mod merge;
+pub mod named;
 pub mod net;
 pub mod op;
 pub mod pace;
 pub mod phase;
+mod problem;
 pub mod process;
 pub mod program;
 pub mod repeat;
@@ -41,6 +43,7 @@ pub use phase::{
     Batch, CachePolicy, ClockScope, End, Flush, Limit, OnError, Phase, RunAs, Start, Steady, Stop, When, WhenDone,
     Work, WorkerGroup,
 };
+pub use problem::Problem;
 pub use program::{Pick, Program, ScratchTarget, SharedTree, Step};
 pub use repeat::{Cells, Figure, FullLoad, Ladder, Repeat, Rounds, TrackedFigure};
 pub use replay::{RecordedTree, Replay, ReplayOrder, ReplayShare, Timing};

@@ -7,7 +7,7 @@ use crate::replay::RecordedTree;
 use crate::sim::SimDevice;
 use crate::units::{Bytes, Nanos, Size};
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where operations go. A relative path lies in the test directory that Plumb makes and marks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -39,6 +39,62 @@ pub enum Target {
 }
 
 impl Target {
+    /// Its kind, as in a workload file: `shared-tree`.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Target::File(_) => "file",
+            Target::Files(_) => "files",
+            Target::Tree(_) => "tree",
+            Target::Device(_) => "device",
+            Target::Null(_) => "null",
+            Target::JobFiles(_) => "job-files",
+            Target::Scratch(_) => "scratch",
+            Target::SharedTree(_) => "shared-tree",
+            Target::Recorded(_) => "recorded",
+            Target::Sim(_) => "sim",
+            Target::Host(_) => "host",
+        }
+    }
+
+    /// Its path, where it has one and not many names.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Target::File(file) => Some(&file.path),
+            Target::Files(files) => Some(&files.path),
+            Target::Tree(tree) => Some(&tree.path),
+            Target::Device(device) => Some(&device.path),
+            Target::SharedTree(tree) => Some(&tree.path),
+            Target::Recorded(tree) => Some(&tree.path),
+            Target::Null(_) | Target::JobFiles(_) | Target::Scratch(_) | Target::Sim(_) | Target::Host(_) => None,
+        }
+    }
+
+    /// Returns `true` if its files are made in the test directory of the run.
+    pub fn is_in_test_dir(&self) -> bool {
+        match self {
+            Target::File(file) => file.path.is_relative(),
+            Target::Files(files) => files.path.is_relative(),
+            Target::Tree(tree) => tree.path.is_relative(),
+            Target::Recorded(_) => true,
+            Target::Device(_)
+            | Target::Null(_)
+            | Target::JobFiles(_)
+            | Target::Scratch(_)
+            | Target::SharedTree(_)
+            | Target::Sim(_)
+            | Target::Host(_) => false,
+        }
+    }
+
+    /// How its files get their blocks; `None` for targets other than a file or files of one size.
+    pub fn prepare(&self) -> Option<Prepare> {
+        match self {
+            Target::File(file) => Some(file.prepare),
+            Target::Files(files) => Some(files.prepare),
+            _ => None,
+        }
+    }
+
     /// Its size, where it has one that may depend on the machine.
     pub fn size_mut(&mut self) -> Option<&mut Size> {
         match self {

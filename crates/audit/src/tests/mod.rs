@@ -9,12 +9,18 @@ pub(crate) use clean::CLEAN;
 
 use super::*;
 use plumb_result::ClaimVerdict;
+use plumb_workload_text::native::{NativeError, read_form};
 use std::collections::BTreeSet;
 use std::path::Path;
 
 fn file(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../audits").join(name).with_extension("toml");
     std::fs::read_to_string(path).unwrap()
+}
+
+/// Reads a study's file as the callers of this crate do.
+pub(crate) fn read(source_name: &str, text: &str) -> Result<PublishedStudy, NativeError> {
+    read_form(source_name, text, problems)
 }
 
 fn audited(name: &str, text: &str) -> Audit {

@@ -1,8 +1,6 @@
 //! Backends execute ops. A sync backend executes one at a time in the calling thread; a queued one keeps several in
 //! flight. A new backend is one file here and one arm in [`crate::bound`].
 
-#[cfg(not(target_os = "linux"))]
-mod elsewhere;
 pub(crate) mod gathered;
 #[cfg(target_os = "linux")]
 pub(crate) mod io_uring;
@@ -10,6 +8,8 @@ pub(crate) mod io_uring;
 pub(crate) mod libaio;
 pub(crate) mod mmap;
 pub(crate) mod move_extents;
+#[cfg(not(target_os = "linux"))]
+mod not_linux;
 pub(crate) mod null;
 pub(crate) mod page_fault;
 pub(crate) mod payload;
@@ -30,7 +30,7 @@ pub(crate) mod stdio;
 pub(crate) mod whole;
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) use elsewhere::{io_uring, libaio, splice};
+pub(crate) use not_linux::{io_uring, libaio, splice};
 
 use crate::backend::payload::Payload;
 use crate::content::{Concluded, Mismatch};

@@ -8,11 +8,11 @@ pub(crate) mod calls;
 pub(crate) mod donor;
 pub(crate) mod epilogue;
 mod error;
+pub(crate) mod evidence_files;
 pub(crate) mod failed;
 pub(crate) mod layout;
 mod lengths;
 pub(crate) mod lock;
-pub(crate) mod look;
 pub(crate) mod open;
 pub(crate) mod paths;
 

@@ -8,8 +8,8 @@
 mod backend;
 mod bursts;
 mod datagram;
-mod elsewhere;
 mod group;
+mod local_address;
 mod new_sockets;
 mod options;
 mod passing;
@@ -19,8 +19,8 @@ mod socket;
 mod trips;
 
 pub use datagram::{Arrived, DatagramHeader};
-pub use elsewhere::Elsewhere;
 pub(crate) use group::{NetGroup, ProbeRun};
+pub use local_address::LocalAddress;
 pub use new_sockets::NewSockets;
 pub use options::{OptionError, SocketOptions};
 pub use protocol::{FlowEnd, NetEnd, NetProtocol, NetRequest, NetSession};
@@ -282,7 +282,7 @@ impl Flows {
     pub fn cpu_ns(&self) -> (u64, u64) {
         let of = |number| {
             let report = self.shared.reports.worker(number);
-            (report.cpu_user_ns.load(Relaxed), report.cpu_system_ns.load(Relaxed))
+            (report.usage.cpu_user_ns.load(Relaxed), report.usage.cpu_system_ns.load(Relaxed))
         };
         (0..self.shared.flows.len()).map(of).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
     }
@@ -372,8 +372,8 @@ fn work(shared: &Shared, number: usize, made: Prepared) {
                 report.fail("the connection failed");
             }
             let after = Usage::now(&clock, RunAs::Thread);
-            report.cpu_user_ns.store(after.user_ns - before.user_ns, Relaxed);
-            report.cpu_system_ns.store(after.system_ns - before.system_ns, Relaxed);
+            report.usage.cpu_user_ns.store(after.user_ns - before.user_ns, Relaxed);
+            report.usage.cpu_system_ns.store(after.system_ns - before.system_ns, Relaxed);
         }
     }
     report.ended_at.store(clock.now().max(1), Release);

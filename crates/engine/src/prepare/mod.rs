@@ -337,14 +337,14 @@ pub fn open_target(
         Target::File(target) => open_file(target, size_bytes, layout),
         Target::Files(target) => open_files(target, size_bytes, layout),
         Target::Device(target) => open_device(target, size_bytes, layout),
-        Target::Tree(_) => Err(PrepareError::NoFiles { kind: "tree" }),
-        Target::JobFiles(_) => Err(PrepareError::NoFiles { kind: "job-files" }),
-        Target::Scratch(_) => Err(PrepareError::NoFiles { kind: "scratch" }),
-        Target::SharedTree(_) => Err(PrepareError::NoFiles { kind: "shared-tree" }),
-        Target::Recorded(_) => Err(PrepareError::NoFiles { kind: "recorded" }),
-        Target::Null(_) => Err(PrepareError::NoFiles { kind: "null" }),
-        Target::Sim(_) => Err(PrepareError::NoFiles { kind: "sim" }),
-        Target::Host(_) => Err(PrepareError::NoFiles { kind: "host" }),
+        Target::Tree(_)
+        | Target::JobFiles(_)
+        | Target::Scratch(_)
+        | Target::SharedTree(_)
+        | Target::Recorded(_)
+        | Target::Null(_)
+        | Target::Sim(_)
+        | Target::Host(_) => Err(PrepareError::NoFiles { kind: target.kind() }),
     }
 }
 

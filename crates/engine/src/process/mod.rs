@@ -194,7 +194,7 @@ fn set_uid(uid: u32) -> io::Result<()> {
 }
 
 #[cfg(not(target_os = "linux"))]
-mod elsewhere {
+mod not_linux {
     use super::{IoPriority, NodeMemory};
     use std::io;
 
@@ -224,7 +224,7 @@ mod elsewhere {
     }
 }
 #[cfg(not(target_os = "linux"))]
-use elsewhere::{set_cpus, set_gid, set_io_priority, set_memory_nodes, set_name, set_nice, set_uid};
+use not_linux::{set_cpus, set_gid, set_io_priority, set_memory_nodes, set_name, set_nice, set_uid};
 
 /// When a command of a job runs; the name is part of the file that keeps its output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -73,9 +73,20 @@ pub(crate) struct ProgramSource {
     /// Items or records that were done when a wall was met.
     at_wall: Option<u64>,
     counters: Vec<Counter>,
+    draws: StepDraws,
+    progress: Progress,
+}
+
+/// The random numbers of steps, a generator for each choice.
+struct StepDraws {
     picks: Rng,
     sizes: Rng,
     mixes: Rng,
+}
+
+/// How far a source has come.
+#[derive(Default)]
+struct Progress {
     passes_left: Option<u64>,
     transactions: u64,
     yielded: Yielded,
@@ -87,6 +98,25 @@ pub(crate) struct ProgramSource {
     /// Instructions since the last op.
     idle: u32,
     ended: bool,
+}
+
+impl Progress {
+    fn so_far(&self) -> YieldedSoFar {
+        YieldedSoFar { yielded: self.yielded.ops, worked: self.worked, skipped: self.skipped }
+    }
+
+    /// Counts a pass. Returns `true` if nothing came of it.
+    fn end_pass(&mut self) -> bool {
+        let now = self.so_far();
+        let worked = now.worked > self.before.worked;
+        let idle = now.yielded == self.before.yielded || (!worked && now.skipped > self.before.skipped);
+        self.transactions += u64::from(worked);
+        if let Some(left) = &mut self.passes_left {
+            *left -= 1;
+        }
+        self.before = now;
+        idle
+    }
 }
 
 /// Where the workers of a phase meet, and what they know of earlier walls.
@@ -129,17 +159,12 @@ impl ProgramSource {
             walls: Walls::default(),
             at_wall: None,
             counters: vec![Counter::default(); usize::from(program.counters)],
-            picks: stream.rng(Purpose::Offset),
-            sizes: stream.rng(Purpose::Size),
-            mixes: stream.rng(Purpose::Mix),
-            passes_left: passes,
-            transactions: 0,
-            yielded: Yielded::default(),
-            worked: 0,
-            skipped: 0,
-            before: YieldedSoFar::default(),
-            idle: 0,
-            ended: false,
+            draws: StepDraws {
+                picks: stream.rng(Purpose::Offset),
+                sizes: stream.rng(Purpose::Size),
+                mixes: stream.rng(Purpose::Mix),
+            },
+            progress: Progress { passes_left: passes, ..Progress::default() },
             program: Arc::clone(program),
         }
     }
@@ -249,13 +274,13 @@ impl ProgramSource {
 
     /// How far it came, so that another process can go the same way again.
     pub(crate) fn yielded(&self) -> &Yielded {
-        &self.yielded
+        &self.progress.yielded
     }
 
     /// Steps that were skipped for want of a file, a name or an open handle.
     #[cfg(test)]
     pub(crate) fn skipped(&self) -> u64 {
-        self.skipped
+        self.progress.skipped
     }
 
     /// What is left of a worker's share of a file set, for the next phase.
@@ -263,50 +288,40 @@ impl ProgramSource {
         self.set.map(|set| set.into_state())
     }
 
-    fn progress(&self) -> YieldedSoFar {
-        YieldedSoFar { yielded: self.yielded.ops, worked: self.worked, skipped: self.skipped }
-    }
-
     /// After the last instruction. False ends the source.
     fn end_pass(&mut self) -> bool {
-        let now = self.progress();
-        let worked = now.worked > self.before.worked;
-        let idle = now.yielded == self.before.yielded || (!worked && now.skipped > self.before.skipped);
-        self.transactions += u64::from(worked);
-        if let Some(left) = &mut self.passes_left {
-            *left -= 1;
-        }
-        self.before = now;
+        let idle = self.progress.end_pass();
         self.at = 0;
-        self.passes_left != Some(0) && !(idle && self.program.chance == Chance::Fixed)
+        self.progress.passes_left != Some(0) && !(idle && self.program.chance == Chance::Fixed)
     }
 
     /// Executes the instruction at hand.
     #[inline]
     fn step(&mut self) -> Came {
-        if self.ended || self.idle > IDLE_INSTRUCTIONS_MAX {
+        if self.progress.ended || self.progress.idle > IDLE_INSTRUCTIONS_MAX {
             return Came::End;
         }
         let Some(&instruction) = self.program.code.get(self.at) else {
             return if self.end_pass() { Came::Nothing } else { Came::End };
         };
-        self.idle += 1;
+        self.progress.idle += 1;
         self.at += 1;
         let op = match instruction {
             Instruction::Repeat { counter, times, behind } => {
                 match times {
                     0 => self.at = behind as usize,
                     _ => {
-                        self.counters[usize::from(counter)] = Counter { left: times, yielded_before: self.yielded.ops };
+                        self.counters[usize::from(counter)] =
+                            Counter { left: times, yielded_before: self.progress.yielded.ops };
                     }
                 }
                 return Came::Nothing;
             }
             Instruction::Again { counter, first, chance } => {
                 let counter = &mut self.counters[usize::from(counter)];
-                let futile = chance == Chance::Fixed && self.yielded.ops == counter.yielded_before;
+                let futile = chance == Chance::Fixed && self.progress.yielded.ops == counter.yielded_before;
                 counter.left -= 1;
-                counter.yielded_before = self.yielded.ops;
+                counter.yielded_before = self.progress.yielded.ops;
                 if counter.left > 0 && !futile {
                     self.at = first as usize;
                 }
@@ -333,7 +348,7 @@ impl ProgramSource {
                 return Came::Nothing;
             }
             Instruction::Choose { first, count } => {
-                let point = self.mixes.unit();
+                let point = self.draws.mixes.unit();
                 let branches = &self.program.branches[first as usize..(first + count) as usize];
                 let branch = branches.iter().find(|branch| point < branch.below).or(branches.last());
                 self.at = branch.expect("a mix has a choice").to as usize;
@@ -367,13 +382,13 @@ impl ProgramSource {
             Instruction::Call { call, file, other } => {
                 let op = self.program.calls[call as usize];
                 match &mut self.set {
-                    Some(set) => set.call(op, file, &mut self.picks),
+                    Some(set) => set.call(op, file, &mut self.draws.picks),
                     None => Some(self.named(op, file, other)),
                 }
             }
             Instruction::Sized { call, size } => {
                 let op = self.program.calls[call as usize];
-                let mut draw = || self.program.sizes[size as usize].draw(&mut self.sizes);
+                let mut draw = || self.program.sizes[size as usize].draw(&mut self.draws.sizes);
                 match &mut self.set {
                     Some(set) => set.sized(op, draw),
                     None => {
@@ -392,24 +407,24 @@ impl ProgramSource {
             }
             Instruction::Copy(number) => {
                 let plan = self.program.copies[number as usize];
-                let piece = self.set.as_mut().and_then(|set| set.copy(&plan, &mut self.picks));
+                let piece = self.set.as_mut().and_then(|set| set.copy(&plan, &mut self.draws.picks));
                 if piece.as_ref().is_some_and(|piece| piece.goes_on) {
                     self.at -= 1;
                 }
                 piece.map(|piece| piece.op)
             }
             Instruction::Block { direction, handle, place, size } => {
-                let draw = || self.program.sizes[size as usize].draw(&mut self.sizes);
-                self.set.as_mut().and_then(|set| set.block(direction, handle, place, draw, &mut self.picks))
+                let draw = || self.program.sizes[size as usize].draw(&mut self.draws.sizes);
+                self.set.as_mut().and_then(|set| set.block(direction, handle, place, draw, &mut self.draws.picks))
             }
         };
         match op {
             Some(op) => {
-                self.worked += 1;
+                self.progress.worked += 1;
                 Came::Op(op)
             }
             None => {
-                self.skipped += 1;
+                self.progress.skipped += 1;
                 Came::Nothing
             }
         }
@@ -456,7 +471,7 @@ impl Source for ProgramSource {
         }
         loop {
             let moved = match self.program.code.get(self.at) {
-                _ if self.ended => None,
+                _ if self.progress.ended => None,
                 Some(&Instruction::Transfer(number)) => {
                     let plan = &self.program.transfers[number as usize];
                     match plan.repeats_for() {
@@ -476,7 +491,7 @@ impl Source for ProgramSource {
             };
             let op = match moved {
                 Some(Some(op)) if self.transfers => {
-                    self.worked += 1;
+                    self.progress.worked += 1;
                     op
                 }
                 Some(_) => {
@@ -488,20 +503,20 @@ impl Source for ProgramSource {
                     Came::Op(op) => op,
                     Came::Nothing => continue,
                     Came::End => {
-                        self.ended = true;
+                        self.progress.ended = true;
                         return None;
                     }
                 },
             };
-            self.yielded.count();
-            self.idle = 0;
+            self.progress.yielded.count();
+            self.progress.idle = 0;
             return Some(op);
         }
     }
 
     fn failed(&mut self, op: &CallOp) {
         if let Some(set) = &mut self.set {
-            self.yielded.last_is_undone();
+            self.progress.yielded.last_is_undone();
             set.failed(op);
         } else if let Some(&Instruction::Trees(number)) = self.program.code.get(self.at)
             && let Some(walk) = self.walks.get_mut(number as usize)
@@ -511,6 +526,6 @@ impl Source for ProgramSource {
     }
 
     fn transactions(&self) -> Option<u64> {
-        self.program.count_transactions.then_some(self.transactions)
+        self.program.count_transactions.then_some(self.progress.transactions)
     }
 }

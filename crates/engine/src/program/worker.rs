@@ -89,8 +89,8 @@ impl SetWorker {
                 let memory =
                     || RecordMemory::with_content(ProgramMemory::default(), self.content, largest, self.content_stream);
                 // Not with the worker's own, so that a run's bytes do not depend on what was measured.
-                barrier.report().fill_cost_ns.store(memory()?.fill_cost_ns(), Relaxed);
-                barrier.report().fill_cost_bytes.store(largest as u64, Relaxed);
+                barrier.report().times.fill_cost_ns.store(memory()?.fill_cost_ns(), Relaxed);
+                barrier.report().times.fill_cost_bytes.store(largest as u64, Relaxed);
                 let memory = memory()?;
                 let opened = SetPlace::new(root, place, copies, self.shape);
                 let failed = |source| WorkerError::Backend { backend: "psync", source };
@@ -447,10 +447,10 @@ impl NamedWorker {
         calls.use_rules(&steps.rules);
         let ended = run_to_end(barrier, &mut timed, &mut calls, &mut Closed);
         if let Some(longest_ns) = calls.longest_record_ns() {
-            barrier.report().longest_record_ns.store(longest_ns, Relaxed);
+            barrier.report().times.longest_record_ns.store(longest_ns, Relaxed);
         }
         if let Some(steps_ns) = calls.steps_ns() {
-            barrier.report().steps_ns.store(steps_ns, Relaxed);
+            barrier.report().times.steps_ns.store(steps_ns, Relaxed);
         }
         if let Some(done) = timed.at_wall() {
             barrier.report().at_wall.store(done + 1, Relaxed);

@@ -1,8 +1,8 @@
 //! Makes recorded calls below the directory of a replay, and compares what becomes of them.
 
-use super::beneath::{Beneath, open_beneath, refuse_root};
 use super::call::{CallAct, DealtCall, NO_SLOT};
 use super::deal::Deal;
+use super::paths::{OpenDirectories, open_beneath, refuse_root};
 use super::tally::Outcomes;
 use crate::backend::region::Region;
 use crate::backend::{Completion, Errno, SyncBackend};
@@ -79,7 +79,7 @@ pub(super) struct RecordedCalls {
     deal: Arc<Deal>,
     /// The recording has flags of opens.
     has_flags: bool,
-    beneath: Beneath,
+    directories: OpenDirectories,
     memory: Region,
     filler: Filler,
     outcomes: Outcomes,
@@ -89,23 +89,23 @@ impl RecordedCalls {
     pub(super) fn new(
         deal: &Arc<Deal>,
         has_flags: bool,
-        beneath: Beneath,
+        directories: OpenDirectories,
         memory: Region,
         filler: Filler,
         outcomes: Outcomes,
     ) -> RecordedCalls {
-        RecordedCalls { deal: Arc::clone(deal), has_flags, beneath, memory, filler, outcomes }
+        RecordedCalls { deal: Arc::clone(deal), has_flags, directories, memory, filler, outcomes }
     }
 
     /// Does something with an open file; one that was open before the recording began is opened.
     fn with(&mut self, dealt: &DealtCall, does: impl FnOnce(BorrowedFd<'_>, &mut [u8]) -> Completion) -> Completion {
-        let RecordedCalls { deal, beneath, memory, outcomes, .. } = self;
+        let RecordedCalls { deal, directories, memory, outcomes, .. } = self;
         let slot = deal.slots.get(dealt.slot as usize).ok_or(Errno(libc::EBADF))?;
         let mut held = slot.read().unwrap_or_else(PoisonError::into_inner);
         if held.is_none() {
             drop(held);
             outcomes.opened_beside();
-            let opened = open_beside(beneath, dealt.call.file)?;
+            let opened = open_beside(directories, dealt.call.file)?;
             *slot.write().unwrap_or_else(PoisonError::into_inner) = Some(opened);
             held = slot.read().unwrap_or_else(PoisonError::into_inner);
         }
@@ -118,7 +118,7 @@ impl RecordedCalls {
     fn open(&mut self, dealt: &DealtCall) -> Completion {
         let call = &dealt.call;
         let (flags, mode) = opening(call.aux, self.has_flags);
-        let opened = self.beneath.at(call.file, |dir, name| open_beneath(dir, name, flags, mode))?;
+        let opened = self.directories.at(call.file, |dir, name| open_beneath(dir, name, flags, mode))?;
         if let Some(slot) = self.deal.slots.get(dealt.slot as usize) {
             *slot.write().unwrap_or_else(PoisonError::into_inner) = Some(opened);
         }
@@ -170,7 +170,7 @@ impl RecordedCalls {
             CallAct::Stat if has_slot => {
                 self.with(dealt, |file, _| rustix::fs::fstat(file).map(|_| 0).map_err(Errno::from))
             }
-            CallAct::Stat => self.beneath.at(call.file, |dir, name| {
+            CallAct::Stat => self.directories.at(call.file, |dir, name| {
                 let flags = if name.is_empty() { AtFlags::EMPTY_PATH } else { link };
                 Ok(rustix::fs::statat(dir, name, flags).map(|_| 0)?)
             }),
@@ -181,7 +181,7 @@ impl RecordedCalls {
                     return self
                         .with(dealt, |file, _| rustix::fs::futimens(file, &times).map(|()| 0).map_err(Errno::from));
                 }
-                self.beneath.at(call.file, |dir, name| {
+                self.directories.at(call.file, |dir, name| {
                     let name = if name.is_empty() { "." } else { name };
                     Ok(rustix::fs::utimensat(dir, name, &times, link).map(|()| 0)?)
                 })
@@ -189,11 +189,11 @@ impl RecordedCalls {
             CallAct::Truncate if has_slot => {
                 self.with(dealt, |file, _| rustix::fs::ftruncate(file, call.length).map(|()| 0).map_err(Errno::from))
             }
-            CallAct::Truncate => self.beneath.at(call.file, |dir, name| {
+            CallAct::Truncate => self.directories.at(call.file, |dir, name| {
                 let file = open_beneath(dir, name, OFlags::WRONLY, Mode::empty())?;
                 Ok(rustix::fs::ftruncate(file, call.length).map(|()| 0)?)
             }),
-            CallAct::Readlink => self.beneath.at(call.file, |dir, name| {
+            CallAct::Readlink => self.directories.at(call.file, |dir, name| {
                 let mut buffer = [0; LINK_BYTES];
                 rustix::fs::readlinkat_raw(dir, name, &mut buffer).map(|_| 0).map_err(Errno::from)
             }),
@@ -204,33 +204,33 @@ impl RecordedCalls {
     fn change_names(&mut self, dealt: &DealtCall) -> Completion {
         let call = dealt.call;
         let done = match call.act {
-            CallAct::Unlink => self.beneath.at(call.file, |dir, name| {
+            CallAct::Unlink => self.directories.at(call.file, |dir, name| {
                 refuse_root(name)?;
                 Ok(rustix::fs::unlinkat(dir, name, AtFlags::empty()).map(|()| 0)?)
             }),
-            CallAct::Rmdir => self.beneath.at(call.file, |dir, name| {
+            CallAct::Rmdir => self.directories.at(call.file, |dir, name| {
                 refuse_root(name)?;
                 Ok(rustix::fs::unlinkat(dir, name, AtFlags::REMOVEDIR).map(|()| 0)?)
             }),
-            CallAct::Mkdir => self.beneath.at(call.file, |dir, name| {
+            CallAct::Mkdir => self.directories.at(call.file, |dir, name| {
                 if name.is_empty() {
                     return Err(Errno(libc::EEXIST));
                 }
                 Ok(rustix::fs::mkdirat(dir, name, Mode::from_raw_mode(0o755)).map(|()| 0)?)
             }),
-            CallAct::Symlink => self.beneath.at(call.file, |dir, name| {
+            CallAct::Symlink => self.directories.at(call.file, |dir, name| {
                 refuse_root(name)?;
                 Ok(rustix::fs::symlinkat(LINK_TARGET, dir, name).map(|()| 0)?)
             }),
             _ => {
-                let other = self.beneath.at(call.aux as u32, |dir, name| {
+                let other = self.directories.at(call.aux as u32, |dir, name| {
                     refuse_root(name)?;
                     let dir = dir
                         .try_clone_to_owned()
                         .map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EMFILE)))?;
                     Ok((dir, name.to_owned()))
                 })?;
-                self.beneath.at(call.file, |dir, name| {
+                self.directories.at(call.file, |dir, name| {
                     refuse_root(name)?;
                     let (to, to_name) = (other.0.as_fd(), other.1.as_str());
                     Ok(match call.act {
@@ -242,7 +242,7 @@ impl RecordedCalls {
             }
         };
         if done.is_ok() && matches!(call.act, CallAct::Rename | CallAct::Rmdir) {
-            self.beneath.directory_changes(call.file);
+            self.directories.directory_changes(call.file);
         }
         done
     }
@@ -259,7 +259,7 @@ impl RecordedCalls {
                 let (offset, length) = (dealt.call.offset, dealt.call.length);
                 self.with(dealt, |file, _| Ok(crate::os::write_out(file, offset, length).map(|()| 0)?))
             }
-            CallAct::SyncAll => Ok(sync_file_system(self.beneath.root()).map(|()| 0)?),
+            CallAct::SyncAll => Ok(sync_file_system(self.directories.root()).map(|()| 0)?),
             CallAct::Seek => {
                 let to = SeekFrom::Start(dealt.call.offset);
                 self.with(dealt, |file, _| rustix::fs::seek(file, to).map(|_| 0).map_err(Errno::from))
@@ -273,9 +273,9 @@ impl RecordedCalls {
 
 /// Opens what the recording uses and does not open.
 #[cold]
-fn open_beside(beneath: &mut Beneath, file: u32) -> Result<OwnedFd, Errno> {
+fn open_beside(directories: &mut OpenDirectories, file: u32) -> Result<OwnedFd, Errno> {
     let mode = Mode::empty();
-    beneath.at(file, |dir, name| match open_beneath(dir, name, OFlags::RDWR, mode) {
+    directories.at(file, |dir, name| match open_beneath(dir, name, OFlags::RDWR, mode) {
         Err(_) => open_beneath(dir, name, OFlags::RDONLY, mode),
         opened => opened,
     })
@@ -306,7 +306,7 @@ impl SyncBackend for RecordedCalls {
         let (told, other) = compare(dealt.call.act, dealt.call.result, replayed);
         if let Some(other) = other {
             let (kind, file) = (dealt.call.act.kind(), dealt.call.file);
-            self.outcomes.differ(kind, dealt.call.result, other, || self.beneath.name(file));
+            self.outcomes.differ(kind, dealt.call.result, other, || self.directories.name(file));
         }
         told
     }
@@ -323,7 +323,7 @@ impl SyncBackend for RecordedCalls {
     }
 
     fn path_of(&self, dealt: &DealtCall) -> PathBuf {
-        self.beneath.path(dealt.call.file)
+        self.directories.path(dealt.call.file)
     }
 }
 

@@ -6,12 +6,12 @@
 //! loop is that of all other work. [Calls](calls) are made below one directory ([`beneath`]), and what became of them is
 //! compared with the recording ([`tally`]).
 
-mod beneath;
 mod call;
 mod calls;
 mod deal;
 mod lane;
 mod order;
+mod paths;
 mod progress;
 mod simulated;
 mod tally;

@@ -1,7 +1,7 @@
 //! Makes what must be there before a recording begins, through the write guard.
 
-use super::beneath::{Paths, open_beneath};
 use super::call::{CallSurvey, InitialFileKind};
+use super::paths::{Paths, open_beneath};
 use crate::content::Filler;
 use crate::engine_error::EngineError;
 use crate::guard::{Guard, GuardedDir};

@@ -1,10 +1,10 @@
 //! The workers of a replay.
 
-use super::beneath::{Beneath, Paths};
 use super::call::CallSurvey;
 use super::calls::RecordedCalls;
 use super::deal::{Deal, Dealer};
 use super::lane::{LanePacer, LaneSource};
+use super::paths::{OpenDirectories, Paths};
 use super::simulated::{Layout, SimulatedCalls};
 use super::tally::ReplayTally;
 use super::tree::{OpenRecorded, surveyed};
@@ -152,11 +152,11 @@ impl ReplayWorker {
                 let bytes = survey.largest_read.max(survey.largest_write).clamp(MEMORY_MIN, MOVED_MAX) as usize;
                 let memory = Region::new(bytes).map_err(|source| WorkerError::Memory { bytes, source })?;
                 let root = root.try_clone().map_err(|source| WorkerError::Backend { backend: "replay", source })?;
-                let beneath = Beneath::new(root, path.clone(), Arc::clone(paths));
+                let directories = OpenDirectories::new(root, path.clone(), Arc::clone(paths));
                 let filler = Filler::new(*content, self.content_stream);
                 self.on(
                     barrier,
-                    RecordedCalls::new(deal, survey.has_handles, beneath, memory, filler, tally.outcomes()),
+                    RecordedCalls::new(deal, survey.has_handles, directories, memory, filler, tally.outcomes()),
                 )
             }
         }

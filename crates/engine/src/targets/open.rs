@@ -42,19 +42,7 @@ impl OpenTargets {
         if workload.target.values().any(|target| matches!(target, Target::Sim(_))) {
             return OpenTargets::simulate(surroundings);
         }
-        let needs_dir = workload.target.values().any(|target| match target {
-            Target::File(file) => file.path.is_relative(),
-            Target::Files(files) => files.path.is_relative(),
-            Target::Tree(tree) => tree.path.is_relative(),
-            Target::Recorded(_) => true,
-            Target::Device(_)
-            | Target::JobFiles(_)
-            | Target::Scratch(_)
-            | Target::SharedTree(_)
-            | Target::Host(_)
-            | Target::Null(_)
-            | Target::Sim(_) => false,
-        });
+        let needs_dir = workload.target.values().any(Target::is_in_test_dir);
         // A device's and an absolute file's layout need no directory, but the door asks for one.
         let needs_door = workload
             .target
@@ -284,7 +272,7 @@ fn open_files(
         observer.preparing(&format!("writing {name}: {percent} % of {} MiB", progress.total_bytes >> 20));
     };
     let access = access(workload, name);
-    let path = file_path(target);
+    let path = target.path().unwrap_or(Path::new(""));
     let stays_whole = prepare == Prepare::Write && stamped.is_none() && !trims(workload, name);
     let kept = setting.kept.filter(|_| stays_whole && path.is_relative());
     let laid_out = LaidOut { path: path.to_owned(), files: count, size_bytes: size.unwrap_or(0), content };
@@ -417,18 +405,6 @@ fn special_content(
     let total_bytes = member.work.fio().map_or(0, |stream| total_bytes(stream, None));
     let request = BufferRequest { content, stream, smallest: 4096, total_bytes, base: setting.base };
     Buffers::new(&request).map(Some)
-}
-
-fn file_path(target: &Target) -> &Path {
-    match target {
-        Target::File(file) => &file.path,
-        Target::Files(files) => &files.path,
-        Target::Device(device) => &device.path,
-        Target::Tree(tree) => &tree.path,
-        Target::SharedTree(tree) => &tree.path,
-        Target::Recorded(tree) => &tree.path,
-        Target::JobFiles(_) | Target::Scratch(_) | Target::Host(_) | Target::Null(_) | Target::Sim(_) => Path::new(""),
-    }
 }
 
 /// Whether anything punches holes into a target.

@@ -9,7 +9,7 @@ mod record;
 mod search;
 mod trusted;
 
-use crate::beneath::Identity;
+use crate::path_resolution::Identity;
 pub(super) use record::{FileKey, FileState, Known, Record};
 use rustix::fs::{OFlags, Stat};
 use std::collections::HashMap;

@@ -1,8 +1,8 @@
 //! A line of the register: a file, the state in which a run left it, and its owner.
 
-use crate::beneath::Identity;
 use crate::maker::BOOT_ID;
 use crate::mark::{Mark, Whose};
+use crate::path_resolution::Identity;
 use rustix::fs::Stat;
 use std::ffi::OsString;
 use std::fmt::Write as _;

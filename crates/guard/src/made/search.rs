@@ -2,7 +2,7 @@
 //! whole register, which takes milliseconds when it is full.
 
 use super::record;
-use crate::beneath::Identity;
+use crate::path_resolution::Identity;
 use memchr::memmem;
 use std::fs::File;
 use std::io;

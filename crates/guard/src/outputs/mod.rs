@@ -18,9 +18,9 @@ pub use error::OutputError;
 pub use private::{make_private, private_directory};
 pub use setting::write_setting;
 
-use super::beneath::Identity;
 use super::device::SystemDevices;
 use super::output::keeps_nothing;
+use super::path_resolution::Identity;
 use super::{kind_name, os};
 use place::{Entry, NameOrigin, Place};
 use rustix::fs::{FileType, Mode, OFlags, RawMode, Stat};

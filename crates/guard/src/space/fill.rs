@@ -1,7 +1,7 @@
 //! File systems that the user lets Plumb fill.
 
-use crate::beneath::mount_id;
 use crate::device::SystemDevices;
+use crate::path_resolution::mount_id;
 use crate::quoted::{escaped, shell_quoted, split_names};
 use rustix::fs::{Mode, OFlags};
 use std::os::fd::{AsFd, BorrowedFd};

@@ -5,7 +5,7 @@ use super::marker::MARKER;
 use super::marker::Marker;
 use super::remove;
 use super::remove::Leftover;
-use crate::beneath::{Identity, open_entry};
+use crate::path_resolution::{Identity, open_entry};
 use crate::refusal::Refusal;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;

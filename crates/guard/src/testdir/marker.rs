@@ -1,7 +1,7 @@
 //! The marker file: what makes a directory Plumb's to remove.
 
 use super::owner::Owner;
-use crate::beneath::open_entry;
+use crate::path_resolution::open_entry;
 use rustix::fs::{Mode, OFlags};
 use std::ffi::OsStr;
 use std::fmt;

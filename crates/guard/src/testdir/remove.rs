@@ -11,7 +11,7 @@
 //! each removal is checked, so that such an entry is a leftover and no pass follows another without end.
 
 use super::marker::MARKER;
-use crate::beneath::{Identity, open_entry};
+use crate::path_resolution::{Identity, open_entry};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::{CStr, OsStr};

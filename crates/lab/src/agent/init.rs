@@ -4,6 +4,7 @@
 use super::{AgentSettings, root, serve};
 use crate::error::HostError;
 use crate::step::Expendable;
+use crate::system;
 use crate::vm::{DISK_SERIAL, MODULES_FILE, PORT_NAME, ROOT_VARIABLE};
 use plumb_engine::guard::{open_channel, write_setting};
 use plumb_engine::signals::StopFlag;
@@ -133,12 +134,9 @@ fn load_modules() -> Result<(), InitError> {
 fn port() -> Result<PathBuf, InitError> {
     let start = Instant::now();
     loop {
-        let ports = std::fs::read_dir("/sys/class/virtio-ports").into_iter().flatten().flatten();
-        for port in ports {
-            let name = std::fs::read_to_string(port.path().join("name")).unwrap_or_default();
-            if name.trim() == PORT_NAME {
-                return Ok(Path::new("/dev").join(port.file_name()));
-            }
+        let mut ports = system::with_attribute("/sys/class/virtio-ports", "name");
+        if let Some((port, _)) = ports.find(|(_, name)| name == PORT_NAME) {
+            return Ok(Path::new("/dev").join(port));
         }
         if start.elapsed() > PORT_TIMEOUT {
             return Err(InitError::NoPort);
@@ -149,13 +147,10 @@ fn port() -> Result<PathBuf, InitError> {
 
 /// The disks that were made for this machine: they are nobody else's.
 fn own_disks() -> Vec<Expendable> {
-    let blocks = std::fs::read_dir("/sys/block").into_iter().flatten().flatten();
-    let mut disks: Vec<(u32, Expendable)> = blocks
-        .filter_map(|block| {
-            let serial = std::fs::read_to_string(block.path().join("serial")).ok()?;
-            let serial = serial.trim().to_owned();
+    let mut disks: Vec<(u32, Expendable)> = system::with_attribute("/sys/block", "serial")
+        .filter_map(|(name, serial)| {
             let number = serial.strip_prefix(DISK_SERIAL)?.parse().ok()?;
-            let path = Path::new("/dev").join(block.file_name()).to_string_lossy().into_owned();
+            let path = format!("/dev/{name}");
             Some((number, Expendable { path: Some(path), serial: Some(serial) }))
         })
         .collect();

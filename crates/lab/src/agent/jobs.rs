@@ -1,8 +1,8 @@
 //! One run: a child process of Plumb's own executable, as a user would start it by hand, and what it left.
 
 use super::AgentSettings;
+use super::device_counters::{DeviceCounters, DeviceRoles, LOOKS_VARIABLE, RunLooks};
 use super::expand::expand;
-use super::look::{DeviceLook, DeviceRoles, LOOKS_VARIABLE, RunLooks};
 use crate::claim::DirectoryClaim;
 use crate::error::failed;
 use crate::host::{HostError, Listener};
@@ -73,7 +73,7 @@ impl RunSurroundings<'_> {
         if is_here {
             std::fs::create_dir_all(&dir).map_err(|error| failed(format!("cannot make {}: {error}", dir.display())))?;
         }
-        let look = || is_here.then(|| DeviceLook::after_sync(&dir)).transpose().map_err(failed);
+        let look = || is_here.then(|| DeviceCounters::after_sync(&dir)).transpose().map_err(failed);
         let files = RunFiles::new(&self.settings.state)?;
         let (mut command, stdin) = self.command(job, &dir, &files)?;
         let before = look()?;

@@ -1,19 +1,19 @@
 //! The far end of the protocol: builds, runs and takes down what it is asked to, on the machine where it is.
 
 mod build;
+mod device_counters;
 mod expand;
 #[cfg(target_os = "linux")]
 mod init;
 pub(crate) mod jobs;
-mod look;
 #[cfg(target_os = "linux")]
 mod root;
 mod serve;
 mod settings;
 
 pub use build::Agent;
+pub use device_counters::{CountersError, DeviceCounters, RunLooks};
 #[cfg(target_os = "linux")]
 pub use init::run_as_init;
-pub use look::{DeviceLook, LookError, RunLooks};
 pub use serve::serve;
 pub use settings::AgentSettings;

@@ -2,6 +2,7 @@
 //! and both become `/`. Sources: mount(2), overlayfs in the kernel's Documentation/filesystems/overlayfs.rst.
 
 use super::init::{PORT_TIMEOUT, PROGRAM, mount_all};
+use crate::system;
 use plumb_engine::guard::OutputFile;
 use rustix::mount::{MountFlags, mount, mount_bind, mount_move};
 use std::ffi::CString;
@@ -97,11 +98,9 @@ pub(super) fn enter(serial: &str) -> Result<PathBuf, RootError> {
 fn disk(serial: &str) -> Result<String, RootError> {
     let start = Instant::now();
     loop {
-        let blocks = fs::read_dir("/sys/block").into_iter().flatten().flatten();
-        let mut names = blocks
-            .filter(|block| fs::read_to_string(block.path().join("serial")).is_ok_and(|found| found.trim() == serial));
-        if let Some(block) = names.next() {
-            return Ok(block.file_name().to_string_lossy().into_owned());
+        let mut disks = system::with_attribute("/sys/block", "serial");
+        if let Some((name, _)) = disks.find(|(_, found)| found == serial) {
+            return Ok(name);
         }
         if start.elapsed() > PORT_TIMEOUT {
             return Err(RootError::NoDisk { serial: serial.to_owned() });

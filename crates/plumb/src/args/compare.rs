@@ -1,6 +1,6 @@
 //! What two or more places are compared by: `plumb compare`, `plumb gate`, `plumb noise`.
 
-use super::{LoadArguments, MeanwhileArguments, ReportFile};
+use super::{LiveArguments, LoadArguments, ReportFile};
 use clap::Args;
 use plumb_cli::hosts::HostsArguments;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ pub struct CompareArguments {
     pub report_file: ReportFile,
     /// What is shown and sent while it goes on.
     #[command(flatten)]
-    pub meanwhile: MeanwhileArguments,
+    pub live_output: LiveArguments,
     /// The baseline: a directory, several of them separated by commas (see below), or a simulated device such as `sim:hdd`. With
     /// --from-store: what selects its runs.
     pub a: String,
@@ -135,18 +135,9 @@ pub struct GateArguments {
     /// End with exit code 0 where the answer is `cannot tell` or `suspected`, instead of 6 or 7.
     #[arg(long)]
     pub allow_cannot_tell: bool,
-    /// Write the answer as JUnit XML.
-    #[arg(long, value_name = "FILE")]
-    pub junit: Option<PathBuf>,
-    /// Write the answer as Markdown, such as for a comment.
-    #[arg(long, value_name = "FILE")]
-    pub md: Option<PathBuf>,
-    /// Write the candidate's numbers in Bencher Metric Format (JSON).
-    #[arg(long, value_name = "FILE")]
-    pub bencher: Option<PathBuf>,
-    /// Print annotations for GitHub Actions, and append the Markdown to the file that GITHUB_STEP_SUMMARY names.
-    #[arg(long)]
-    pub github: bool,
+    /// Where else the answer goes.
+    #[command(flatten)]
+    pub outputs: GateOutputArguments,
     /// Size of the test file of each run [default: 256 MiB, at most 10 % of the free space; 50 % if less than 160 MiB is free].
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub size: Option<plumb_workload::Bytes>,
@@ -163,6 +154,23 @@ pub struct GateArguments {
     /// The load of other programs.
     #[command(flatten)]
     pub load: LoadArguments,
+}
+
+/// Where the answer of a gate goes, next to its page.
+#[derive(Debug, Args)]
+pub struct GateOutputArguments {
+    /// Write the answer as JUnit XML.
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// Write the answer as Markdown, such as for a comment.
+    #[arg(long, value_name = "FILE")]
+    pub md: Option<PathBuf>,
+    /// Write the candidate's numbers in Bencher Metric Format (JSON).
+    #[arg(long, value_name = "FILE")]
+    pub bencher: Option<PathBuf>,
+    /// Print annotations for GitHub Actions, and append the Markdown to the file that GITHUB_STEP_SUMMARY names.
+    #[arg(long)]
+    pub github: bool,
 }
 
 /// What a gate may be about.
@@ -195,7 +203,7 @@ pub struct NoiseArguments {
     pub hosts: HostsArguments,
     /// What is shown and sent while it goes on.
     #[command(flatten)]
-    pub meanwhile: MeanwhileArguments,
+    pub live_output: LiveArguments,
     /// A directory, several of them separated by commas, or a simulated device such as `sim:hdd`.
     #[arg(default_value = ".")]
     pub path: String,

@@ -1,6 +1,6 @@
 //! What one place is measured with: `plumb try`, `plumb fit-for`, `plumb run`, `plumb sweep`, `plumb watch`.
 
-use super::{LoadArguments, MeanwhileArguments, PageArguments, ReportFile};
+use super::{LiveArguments, LoadArguments, PageArguments, ReportFile};
 use clap::Args;
 use plumb_cli::hosts::HostsArguments;
 use std::path::PathBuf;
@@ -59,7 +59,7 @@ pub struct FitForArguments {
     pub seed: u64,
     /// What is shown and sent while it goes on.
     #[command(flatten)]
-    pub meanwhile: MeanwhileArguments,
+    pub live_output: LiveArguments,
     /// Length of each timed phase of a run; the whole may then take longer than a minute.
     #[arg(long, value_name = "TIME")]
     pub time: Option<plumb_workload::Nanos>,
@@ -149,7 +149,7 @@ pub struct SweepArguments {
     pub report_file: ReportFile,
     /// What is shown and sent while it goes on.
     #[command(flatten)]
-    pub meanwhile: MeanwhileArguments,
+    pub live_output: LiveArguments,
     /// One or two parameters with their levels, such as `depth=1..256`, `size=64M..4G:7`, `block=4k,64k,1M` or `rate=auto`
     /// (known: depth, rate, block, size, threads, read); and where: a directory, a file or block device to read, or a
     /// simulated device such as `sim:ssd` [default: the working directory].

@@ -9,7 +9,7 @@ pub use measure::{FitForArguments, RunArguments, SweepArguments, TryArguments, W
 pub use net::NetArguments;
 pub use plumb_cli::agent::AgentArguments;
 pub use plumb_cli::common::Common;
-pub use plumb_cli::meanwhile::MeanwhileArguments;
+pub use plumb_cli::live_output::LiveArguments;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -276,7 +276,7 @@ pub struct PageArguments {
     pub report_file: ReportFile,
     /// What is shown and sent while it goes on.
     #[command(flatten)]
-    pub meanwhile: MeanwhileArguments,
+    pub live_output: LiveArguments,
 }
 
 /// The load of other programs.

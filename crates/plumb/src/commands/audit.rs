@@ -8,6 +8,7 @@ use plumb_cli::session;
 use plumb_report::audit::{Detail, page};
 use plumb_result::Audit;
 use plumb_text::bounded;
+use plumb_workload_text::native::read_form;
 use std::path::Path;
 
 /// Audits each file. All are read before any is shown, so that a bad one does not leave half of the output.
@@ -49,6 +50,6 @@ fn one(path: &Path) -> Result<Audit, Stopped> {
     let text = read.map_err(|error| {
         Stopped::usage(format!("cannot read {name}: {error}; `plumb audit` takes TOML files, see docs/audit.md"))
     })?;
-    let study = plumb_audit::read(&name, &text).map_err(Stopped::usage)?;
+    let study = read_form(&name, &text, plumb_audit::problems).map_err(Stopped::usage)?;
     Ok(plumb_audit::audit(&study))
 }

@@ -5,13 +5,13 @@ use crate::asked;
 use plumb_bench::Place;
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
-use plumb_cli::meanwhile::Meanwhile;
+use plumb_cli::live_output::LiveOutput;
+use plumb_cli::location::place;
 use plumb_cli::output;
 use plumb_cli::progress::LiveWarnings;
 use plumb_cli::ranks;
 use plumb_cli::session;
 use plumb_cli::space_budget::{DataSizes, FILE_BYTES, FileSize, SpaceBudget, check_lengths, virtual_time};
-use plumb_cli::spot::place;
 use plumb_report::{compare as page, format};
 use plumb_result::compare::Replicate;
 use plumb_result::{Comparison, Finding, Level};
@@ -30,7 +30,7 @@ use std::time::Duration;
 pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped> {
     let varying = arguments.varying.as_deref().map(plumb_trust::factor).transpose().map_err(Stopped::usage)?;
     if arguments.from_store {
-        if arguments.meanwhile.stream.is_typed() {
+        if arguments.live_output.stream.is_typed() {
             return Err(Stopped::usage(
                 "--from-store measures nothing, so there are no seconds to stream; leave out --stream",
             ));
@@ -73,15 +73,15 @@ pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped
         phases: &arguments.phase,
     };
     request.phases_exist().map_err(Stopped::usage)?;
-    let mut meanwhile = Meanwhile::open(&arguments.meanwhile, LiveWarnings::FailuresOnly, common)?;
+    let mut live_output = LiveOutput::open(&arguments.live_output, LiveWarnings::FailuresOnly, common)?;
     let mut bench = session::bench(common)?;
     bench.series.settling.pause = arguments.settle.map(|time| Duration::from_nanos(time.0));
     bench.asked = Asked {
         settle_ns: arguments.settle.map(|time| time.0),
         ..asked_of(Running::Compare, arguments.load, &request)
     };
-    let outcome = meanwhile.watch(|watcher| compare(&mut bench, &request, watcher));
-    meanwhile.clear();
+    let outcome = live_output.watch(|watcher| compare(&mut bench, &request, watcher));
+    live_output.clear();
     let unstored = session::incomplete(&bench, "the comparison", common);
     let outcome = outcome?;
     show(&outcome.comparison, common)?;
@@ -135,7 +135,7 @@ fn show(comparison: &Comparison, common: &Common) -> Result<(), Stopped> {
     if common.json {
         return session::print_json(comparison);
     }
-    output::print(&page::page(comparison, common.verbose, &session::style()));
+    output::print(&page::page(comparison, &named::titles(), common.verbose, &session::style()));
     Ok(())
 }
 

@@ -7,12 +7,12 @@ use plumb_bench::place::capacity_bytes;
 use plumb_bench::{Bench, Place, Policies, RunRequest};
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
-use plumb_cli::meanwhile::Meanwhile;
+use plumb_cli::live_output::LiveOutput;
+use plumb_cli::location::Location;
 use plumb_cli::output;
 use plumb_cli::progress::LiveWarnings;
 use plumb_cli::session;
 use plumb_cli::space_budget::{FileSize, SpaceBudget, test_data_bytes};
-use plumb_cli::spot::Spot;
 use plumb_engine::sim::SimRun;
 use plumb_report::{fit_for as page, format};
 use plumb_result::assertion::Assertion;
@@ -20,8 +20,9 @@ use plumb_result::{FitAnswer, RunResult};
 use plumb_store::TagChange;
 use plumb_study::fit_for::{FitCondition, FitRuns, judge, measure};
 use plumb_trust::{Asked, Running};
+use plumb_workload::named::Use;
 use plumb_workload::{Bytes, Content, Size, Target, Workload};
-use plumb_workload_text::named::{RunPlace, Scale, USES, Use, on_device, use_named};
+use plumb_workload_text::named::{self, RunPlace, Scale, USES, load_of, on_device, use_named};
 use std::time::Duration;
 
 /// No further run is begun where it would end later than this: the promise is under a minute.
@@ -60,8 +61,8 @@ pub fn run(arguments: &FitForArguments, common: &Common) -> Result<End, Stopped>
     }
     let Some(name) = arguments.use_name.as_ref().filter(|_| !arguments.list) else { return list(common) };
     let wanted = use_named(name).map_err(Stopped::usage)?;
-    let spot = Spot::parse(&arguments.path)?;
-    let mut workload = workload(wanted, &spot, arguments.seed)?;
+    let location = Location::parse(&arguments.path)?;
+    let mut workload = workload(wanted, &location, arguments.seed)?;
     if let Some(time) = arguments.time {
         set_time(&mut workload, time)?;
     }
@@ -73,7 +74,7 @@ pub fn run(arguments: &FitForArguments, common: &Common) -> Result<End, Stopped>
         .zip(sources)
         .map(|(assertion, source): (Assertion, &str)| FitCondition { assertion, source: source.to_owned() })
         .collect();
-    let mut meanwhile = Meanwhile::open(&arguments.meanwhile, LiveWarnings::FailuresOnly, common)?;
+    let mut live_output = LiveOutput::open(&arguments.live_output, LiveWarnings::FailuresOnly, common)?;
     let mut bench = session::bench(common)?;
     if judged_by.is_empty() {
         session::announce(&without_limit(wanted));
@@ -85,20 +86,21 @@ pub fn run(arguments: &FitForArguments, common: &Common) -> Result<End, Stopped>
         ..asked::of(Running::FitFor, arguments.load)
     };
     if !common.json {
-        session::announce(&announcement(&workload, &spot, arguments));
+        session::announce(&announcement(&workload, &location, arguments));
     }
     let command = session::command_line();
     let request = RunRequest {
         workload: &workload,
         policies: Policies::Fitted,
-        base: spot.base(),
+        base: location.base(),
         command: &command,
         dialect: None,
         sim_run: SimRun { seed: arguments.seed, run_index: 0, plot_index: 0 },
     };
     let begun = jiff::Timestamp::now().to_string();
-    let measured = meanwhile.watch(|watcher| measure(&mut bench, &request, arguments.runs, budget(arguments), watcher));
-    meanwhile.clear();
+    let measured =
+        live_output.watch(|watcher| measure(&mut bench, &request, arguments.runs, budget(arguments), watcher));
+    live_output.clear();
     let FitRuns { outcomes, cut_short } = measured?;
     tag(
         &mut bench,
@@ -130,23 +132,25 @@ pub fn run(arguments: &FitForArguments, common: &Common) -> Result<End, Stopped>
 }
 
 /// The load of a use, as large as is safe here. On a device it is a part of that.
-fn workload(wanted: &Use, spot: &Spot, seed: u64) -> Result<Workload, Stopped> {
-    match spot {
-        Spot::Place(place) => {
+fn workload(wanted: &Use, location: &Location, seed: u64) -> Result<Workload, Stopped> {
+    match location {
+        Location::Place(place) => {
             let mut scale = Scale { seed, ..Scale::moderate(place.for_named()) };
             if let Place::Directory(directory) = place {
                 let sizes = SpaceBudget::under(directory, FileSize::Fixed)?.one_at_a_time(Bytes(scale.file_bytes));
                 (scale.file_bytes, scale.files) = (sizes.file_bytes, sizes.files);
             }
-            Ok(wanted.workload().workload(&scale))
+            Ok(load_of(wanted).workload(&scale))
         }
-        Spot::Device(path) => {
+        Location::Device(path) => {
             let scale = Scale { seed, ..Scale::moderate(RunPlace::Directory) };
-            let capacity = spot.target(Content::default()).and_then(|target| capacity_bytes(&target)).unwrap_or(0);
-            on_device(wanted.workload().workload(&scale), path, capacity)
+            let capacity = location.target(Content::default()).and_then(|target| capacity_bytes(&target)).unwrap_or(0);
+            on_device(load_of(wanted).workload(&scale), path, capacity)
                 .map_err(|wrong| Stopped::usage(wrong.to_string()))
         }
-        Spot::File(path) => Err(Stopped::usage(format!("{} is a file; name a directory or a device", path.display()))),
+        Location::File(path) => {
+            Err(Stopped::usage(format!("{} is a file; name a directory or a device", path.display())))
+        }
     }
 }
 
@@ -160,7 +164,7 @@ fn without_limit(wanted: &Use) -> String {
 }
 
 /// What will be written, said before anything is.
-fn announcement(workload: &Workload, spot: &Spot, arguments: &FitForArguments) -> String {
+fn announcement(workload: &Workload, location: &Location, arguments: &FitForArguments) -> String {
     let runs = arguments.runs;
     let time = if arguments.time.is_some() { "" } else { "; under a minute" };
     let of = |target: &Target| match target {
@@ -168,12 +172,12 @@ fn announcement(workload: &Workload, spot: &Spot, arguments: &FitForArguments) -
         target => test_data_bytes(target),
     };
     let bytes = format::bytes_iec(workload.target.values().map(of).sum::<u64>() as f64);
-    match spot {
-        Spot::Place(Place::Sim(device)) => format!("{device}: simulated, nothing is written"),
-        Spot::Place(place) => format!(
+    match location {
+        Location::Place(Place::Sim(device)) => format!("{device}: simulated, nothing is written"),
+        Location::Place(place) => format!(
             "{place}: up to {runs} runs, each with {bytes} of test data in a new directory, which it removes{time}"
         ),
-        Spot::Device(path) | Spot::File(path) => {
+        Location::Device(path) | Location::File(path) => {
             let path = path.display();
             format!("{path}: up to {runs} runs, each over the first {bytes} of it, where the data is lost{time}")
         }
@@ -199,7 +203,7 @@ fn list(common: &Common) -> Result<End, Stopped> {
         };
         session::print_json(&Listed { schema: "plumb.uses/1", uses: USES.iter().map(listed).collect() })?;
     } else {
-        output::print(&page::list(&session::style()));
+        output::print(&page::list(USES, &named::titles(), &session::style()));
     }
     Ok(End::Done)
 }

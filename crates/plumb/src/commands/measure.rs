@@ -5,7 +5,7 @@ use crate::args::PageArguments;
 use plumb_bench::{Bench, Progress, RunError, RunOutcome, RunRequest};
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
-use plumb_cli::meanwhile::Meanwhile;
+use plumb_cli::live_output::LiveOutput;
 use plumb_cli::output;
 use plumb_cli::session;
 use plumb_document::json;
@@ -32,7 +32,7 @@ pub fn measure(
     bench: &mut Bench,
     request: &RunRequest<'_>,
     arguments: &PageArguments,
-    meanwhile: &mut Meanwhile,
+    live_output: &mut LiveOutput,
 ) -> Result<Measured, Stopped> {
     writable(arguments.output.as_deref())?;
     arguments.report_file.writable()?;
@@ -43,7 +43,7 @@ pub fn measure(
     for number in 0..arguments.runs {
         let sim_run = SimRun { run_index: request.sim_run.run_index + number, ..request.sim_run };
         let run = |watcher: &mut dyn Progress| bench.run(&RunRequest { sim_run, ..*request }, watcher);
-        let outcome = match meanwhile.watch_repeat(number + 1, arguments.runs, run) {
+        let outcome = match live_output.watch_repeat(number + 1, arguments.runs, run) {
             Err(RunError::EndedEarly { error, outcome }) => {
                 measured.cut_short = Some(error);
                 *outcome
@@ -61,7 +61,7 @@ pub fn measure(
             break;
         }
     }
-    meanwhile.clear();
+    live_output.clear();
     Ok(measured)
 }
 

@@ -18,7 +18,7 @@ pub mod noise;
 #[cfg(target_os = "linux")]
 pub mod posix;
 #[cfg(not(target_os = "linux"))]
-#[path = "posix/elsewhere.rs"]
+#[path = "posix/not_linux.rs"]
 pub mod posix;
 pub mod repeat;
 pub mod report;

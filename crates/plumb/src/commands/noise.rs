@@ -4,7 +4,7 @@ use super::compare::{announcement, asked_of, is_real, side, sizes, time_per_phas
 use crate::args::NoiseArguments;
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
-use plumb_cli::meanwhile::Meanwhile;
+use plumb_cli::live_output::LiveOutput;
 use plumb_cli::output;
 use plumb_cli::progress::LiveWarnings;
 use plumb_cli::session;
@@ -50,11 +50,11 @@ pub fn run(arguments: &NoiseArguments, common: &Common) -> Result<End, Stopped> 
         seed: arguments.seed,
         command: &session::command_line(),
     };
-    let mut meanwhile = Meanwhile::open(&arguments.meanwhile, LiveWarnings::FailuresOnly, common)?;
+    let mut live_output = LiveOutput::open(&arguments.live_output, LiveWarnings::FailuresOnly, common)?;
     let mut bench = session::bench(common)?;
     bench.asked = asked_of(Running::Noise, arguments.load, &request.compared());
-    let outcome = meanwhile.watch(|watcher| noise(&mut bench, &request, watcher));
-    meanwhile.clear();
+    let outcome = live_output.watch(|watcher| noise(&mut bench, &request, watcher));
+    live_output.clear();
     let unstored = session::incomplete(&bench, "the noise floor", common);
     let outcome = outcome?;
     if common.json {
@@ -65,7 +65,7 @@ pub fn run(arguments: &NoiseArguments, common: &Common) -> Result<End, Stopped> 
             true => page::KeptFloor::Nowhere,
             false => page::KeptFloor::Stored,
         };
-        output::print(&page::page(&outcome.noise, kept, &style));
+        output::print(&page::page(&outcome.noise, kept, &named::titles(), &style));
         // Without a floor, that runs are too few is the answer itself.
         let mut findings = warnings(&outcome.noise.checks);
         findings.retain(|finding| finding.code != "E1" || outcome.rejected > 0);

@@ -6,7 +6,7 @@ use crate::args::RunArguments;
 use plumb_bench::{Place, RunError, RunRequest};
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
-use plumb_cli::meanwhile::Meanwhile;
+use plumb_cli::live_output::LiveOutput;
 use plumb_cli::output;
 use plumb_cli::progress::LiveWarnings;
 use plumb_cli::session;
@@ -29,7 +29,7 @@ pub fn run(
     let Loaded { workload, policies, banner } = loaded;
     refuse(&workload.name, arguments)?;
     arguments.report.report_file.writable()?;
-    let mut meanwhile = Meanwhile::open(&arguments.report.meanwhile, LiveWarnings::FailuresOnly, common)?;
+    let mut live_output = LiveOutput::open(&arguments.report.live_output, LiveWarnings::FailuresOnly, common)?;
     let mut bench = session::bench(common)?;
     bench.asked = asked_of(arguments, workload);
     if arguments.drop_caches {
@@ -58,15 +58,15 @@ pub fn run(
     };
     let (repeated, error) = match repeat {
         Repeat::Rounds(rule) => {
-            let done = meanwhile.watch(|watcher| rounds(&mut bench, &request, rule, watcher));
-            meanwhile.clear();
+            let done = live_output.watch(|watcher| rounds(&mut bench, &request, rule, watcher));
+            live_output.clear();
             let (mut result, error) = done?;
             result.verdict_note = page::rounds_sentence(&result);
             (Repeated::Rounds(Box::new(result)), error)
         }
         Repeat::Ladder(rule) => {
-            let done = meanwhile.watch(|watcher| ladder(&mut bench, &request, rule, watcher));
-            meanwhile.clear();
+            let done = live_output.watch(|watcher| ladder(&mut bench, &request, rule, watcher));
+            live_output.clear();
             let (mut result, error) = done?;
             result.verdict_note = page::ladder_sentence(&result);
             (Repeated::Ladder(Box::new(result)), error)

@@ -10,13 +10,13 @@ use plumb_bench::place::capacity_bytes;
 use plumb_bench::{Place, Policies, RunRequest};
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
-use plumb_cli::meanwhile::Meanwhile;
+use plumb_cli::live_output::LiveOutput;
+use plumb_cli::location::place;
 use plumb_cli::output;
 use plumb_cli::progress::LiveWarnings;
 use plumb_cli::ranks;
 use plumb_cli::session;
 use plumb_cli::space_budget::{check_lengths, test_data_bytes};
-use plumb_cli::spot::place;
 use plumb_engine::DropCaches;
 use plumb_engine::sim::{CarriedDebt, SimRun};
 use plumb_report::{format, loads};
@@ -76,7 +76,7 @@ pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
         output::print(&text);
         return Ok(End::Done);
     }
-    let mut meanwhile = Meanwhile::open(&arguments.report.meanwhile, LiveWarnings::of(common), common)?;
+    let mut live_output = LiveOutput::open(&arguments.report.live_output, LiveWarnings::of(common), common)?;
     let mut bench = bench.map_or_else(|| session::bench(common), Ok)?;
     if arguments.drop_caches {
         bench.engine.drop_caches = DropCaches::Allowed;
@@ -94,7 +94,7 @@ pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
     let command = command_line();
     let request =
         RunRequest { workload: &workload, policies, base: place.base(), command: &command, dialect: None, sim_run };
-    let measured = measure(&mut bench, &request, &arguments.report, &mut meanwhile)?;
+    let measured = measure(&mut bench, &request, &arguments.report, &mut live_output)?;
     measured.present(&assertions, &arguments.report, bench.results.store.as_ref(), common)
 }
 

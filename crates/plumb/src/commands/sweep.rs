@@ -6,13 +6,13 @@ use crate::asked;
 use plumb_bench::{Bench, Place, Policies};
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
-use plumb_cli::meanwhile::Meanwhile;
+use plumb_cli::live_output::LiveOutput;
+use plumb_cli::location::Location;
 use plumb_cli::output;
 use plumb_cli::progress::LiveWarnings;
 use plumb_cli::ranks;
 use plumb_cli::session;
 use plumb_cli::space_budget::{FILE_BYTES, FileSize, SpaceBudget, check_lengths, test_data_bytes, virtual_time};
-use plumb_cli::spot::Spot;
 use plumb_report::{format, sweep as page};
 use plumb_result::SweepKey;
 use plumb_study::sweep::key::{self, looks_like_axis};
@@ -45,13 +45,13 @@ pub fn run(arguments: &SweepArguments, common: &Common) -> Result<End, Stopped> 
     arguments.hosts.join()?;
     // A budget of nothing is one repeat.
     check_lengths(Nanos(1), arguments.time, arguments.size)?;
-    let mut meanwhile = Meanwhile::open(&arguments.meanwhile, LiveWarnings::FailuresOnly, common)?;
+    let mut live_output = LiveOutput::open(&arguments.live_output, LiveWarnings::FailuresOnly, common)?;
     let mut bench = session::bench(common)?;
     bench.series.settling.pause = arguments.settle.map(|time| Duration::from_nanos(time.0));
-    let spot = Spot::parse(path)?;
-    let ram_bytes = match &spot {
-        Spot::Place(Place::Sim(_)) => bench.ram_bytes(),
-        _ => bench.ram_of_runs(spot.base())?,
+    let location = Location::parse(path)?;
+    let ram_bytes = match &location {
+        Location::Place(Place::Sim(_)) => bench.ram_bytes(),
+        _ => bench.ram_of_runs(location.base())?,
     };
     let asked = axes
         .iter()
@@ -59,27 +59,29 @@ pub fn run(arguments: &SweepArguments, common: &Common) -> Result<End, Stopped> 
         .collect::<Result<Vec<_>, _>>()
         .map_err(Stopped::usage)?;
     let plan = SweepSchedule::new(asked, arguments.rate, arguments.points).map_err(Stopped::usage)?;
-    let Loaded { mut workload, policies, .. } = work(arguments, &plan, &spot)?;
+    let Loaded { mut workload, policies, .. } = work(arguments, &plan, &location)?;
     let phase = apply::phase_of(&workload, arguments.phase.as_deref()).map_err(Stopped::usage)?;
-    move_to(&mut workload, &spot);
+    move_to(&mut workload, &location);
     if arguments.read_only {
-        refuse_writes(&workload, &plan, &spot)?;
+        refuse_writes(&workload, &plan, &location)?;
     }
-    let budget = match &spot {
-        Spot::Place(Place::Directory(directory)) => Some(SpaceBudget::under(directory, FileSize::of(arguments.size))?),
+    let budget = match &location {
+        Location::Place(Place::Directory(directory)) => {
+            Some(SpaceBudget::under(directory, FileSize::of(arguments.size))?)
+        }
         _ => None,
     };
-    let needed_bytes = fit(&mut workload, &plan, budget, &bench, spot.base())?;
-    if !common.json && !matches!(spot, Spot::Place(Place::Sim(_))) {
-        session::announce(&announcement(&spot, path, &workload, needed_bytes, bench.keeps_files()));
+    let needed_bytes = fit(&mut workload, &plan, budget, &bench, location.base())?;
+    if !common.json && !matches!(location, Location::Place(Place::Sim(_))) {
+        session::announce(&announcement(&location, path, &workload, needed_bytes, bench.keeps_files()));
     }
-    let time = time(arguments, &plan, &spot);
+    let time = time(arguments, &plan, &location);
     let command = session::command_line();
     let request = SweepRequest {
         workload: &workload,
         phase,
         policies,
-        base: spot.base(),
+        base: location.base(),
         path,
         plan: &plan,
         time,
@@ -98,8 +100,8 @@ pub fn run(arguments: &SweepArguments, common: &Common) -> Result<End, Stopped> 
         timed_phases: 1,
         ..asked::of(Running::Sweep, arguments.load)
     };
-    let outcome = meanwhile.watch(|watcher| sweep(&mut bench, &request, watcher));
-    meanwhile.clear();
+    let outcome = live_output.watch(|watcher| sweep(&mut bench, &request, watcher));
+    live_output.clear();
     let mut outcome = outcome.map_err(|error| {
         session::incomplete(&bench, "the sweep", common);
         match error {
@@ -128,10 +130,10 @@ pub fn run(arguments: &SweepArguments, common: &Common) -> Result<End, Stopped> 
 }
 
 /// The work, in a directory or on a simulated device.
-fn work(arguments: &SweepArguments, plan: &SweepSchedule, spot: &Spot) -> Result<Loaded, Stopped> {
-    let place = match spot {
-        Spot::Place(place) => place.for_named(),
-        Spot::Device(_) | Spot::File(_) => named::RunPlace::Directory,
+fn work(arguments: &SweepArguments, plan: &SweepSchedule, location: &Location) -> Result<Loaded, Stopped> {
+    let place = match location {
+        Location::Place(place) => place.for_named(),
+        Location::Device(_) | Location::File(_) => named::RunPlace::Directory,
     };
     let scale = Scale {
         file_bytes: arguments.size.unwrap_or(FILE_BYTES).0,
@@ -140,7 +142,7 @@ fn work(arguments: &SweepArguments, plan: &SweepSchedule, spot: &Spot) -> Result
         ..Scale::moderate(place)
     };
     let mut set = Vec::new();
-    let simulated = matches!(spot, Spot::Place(Place::Sim(_)));
+    let simulated = matches!(location, Location::Place(Place::Sim(_)));
     if plan.sweeps(SweepKey::Size) && arguments.work.is_none() && !simulated {
         set.extend(WORKING_SET.map(str::to_owned));
     }
@@ -155,20 +157,20 @@ fn work(arguments: &SweepArguments, plan: &SweepSchedule, spot: &Spot) -> Result
 }
 
 /// Puts the work on a device or a file that is there: its one file becomes that.
-fn move_to(workload: &mut Workload, spot: &Spot) {
+fn move_to(workload: &mut Workload, location: &Location) {
     for target in workload.target.values_mut() {
         let Target::File(FileTarget { path: relative, content, .. }) = target else { continue };
         if relative.is_absolute() {
             continue;
         }
-        if let Some(moved) = spot.target(*content) {
+        if let Some(moved) = location.target(*content) {
             *target = moved;
         }
     }
 }
 
-fn refuse_writes(workload: &Workload, plan: &SweepSchedule, spot: &Spot) -> Result<(), Stopped> {
-    if let Spot::Place(Place::Directory(path)) = spot {
+fn refuse_writes(workload: &Workload, plan: &SweepSchedule, location: &Location) -> Result<(), Stopped> {
+    if let Location::Place(Place::Directory(path)) = location {
         return Err(Stopped::usage(format!(
             "--read-only: a sweep in the directory {} has to lay out a file first; name a file or a device that is there",
             path.display()
@@ -224,13 +226,15 @@ fn fit(
 }
 
 /// Half of the budget goes to timed phases, the rest to laying out and to looking.
-fn time(arguments: &SweepArguments, plan: &SweepSchedule, spot: &Spot) -> Option<Nanos> {
+fn time(arguments: &SweepArguments, plan: &SweepSchedule, location: &Location) -> Option<Nanos> {
     match (arguments.time, &arguments.work) {
         (Some(time), _) => Some(time),
         // A file's own words hold.
         (None, Some(work)) if Path::new(work).is_file() => None,
         (None, _) if arguments.set.iter().any(|set| set.starts_with("time=")) => None,
-        (None, _) if let Spot::Place(place @ Place::Sim(_)) = spot => Some(virtual_time(std::iter::once(place))),
+        (None, _) if let Location::Place(place @ Place::Sim(_)) = location => {
+            Some(virtual_time(std::iter::once(place)))
+        }
         (None, _) => {
             let runs = plan.points() as u64 * u64::from(arguments.repeat);
             Some(Nanos((arguments.budget.0 / 2 / runs.max(1)).clamp(1_000_000_000, 10_000_000_000)))
@@ -239,14 +243,14 @@ fn time(arguments: &SweepArguments, plan: &SweepSchedule, spot: &Spot) -> Option
 }
 
 /// What will be written, said before anything is.
-fn announcement(spot: &Spot, path: &str, workload: &Workload, needed_bytes: u64, keeps_files: bool) -> String {
-    match spot {
-        Spot::Place(Place::Sim(_)) => format!("{path}: simulated, nothing is written"),
-        Spot::Device(_) | Spot::File(_) if workload.phase.iter().any(apply::writes) => {
+fn announcement(location: &Location, path: &str, workload: &Workload, needed_bytes: u64, keeps_files: bool) -> String {
+    match location {
+        Location::Place(Place::Sim(_)) => format!("{path}: simulated, nothing is written"),
+        Location::Device(_) | Location::File(_) if workload.phase.iter().any(apply::writes) => {
             format!("{path}: is WRITTEN to, if the write guard allows it")
         }
-        Spot::Device(_) | Spot::File(_) => format!("{path}: is only read"),
-        Spot::Place(Place::Directory(_)) => {
+        Location::Device(_) | Location::File(_) => format!("{path}: is only read"),
+        Location::Place(Place::Directory(_)) => {
             let once = workload.target.values().all(|target| {
                 matches!(target, Target::File(file) if file.prepare == Prepare::Write)
                     || matches!(target, Target::Files(files) if files.prepare == Prepare::Write)

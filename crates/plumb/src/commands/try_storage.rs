@@ -7,12 +7,12 @@ use plumb_bench::place::capacity_bytes;
 use plumb_bench::{Bench, Place, Policies, RunRequest};
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
-use plumb_cli::meanwhile::Meanwhile;
+use plumb_cli::live_output::LiveOutput;
+use plumb_cli::location::Location;
 use plumb_cli::output;
 use plumb_cli::progress::LiveWarnings;
 use plumb_cli::session;
 use plumb_cli::space_budget::{DataSizes, FileSize, SpaceBudget, check_lengths};
-use plumb_cli::spot::Spot;
 use plumb_engine::sim::SimRun;
 use plumb_report::format;
 use plumb_report::run::side_by_side;
@@ -56,7 +56,7 @@ pub fn run(arguments: &TryArguments, common: &Common) -> Result<End, Stopped> {
     // A path that cannot be used is found before another one is measured.
     let planned: Vec<Planned> =
         arguments.paths.iter().map(|path| Planned::new(path, arguments)).collect::<Result<_, _>>()?;
-    let mut meanwhile = Meanwhile::open(&arguments.report.meanwhile, LiveWarnings::of(common), common)?;
+    let mut live_output = LiveOutput::open(&arguments.report.live_output, LiveWarnings::of(common), common)?;
     let mut bench = session::bench(common)?;
     let mut ends = Vec::new();
     let mut results: Vec<RunResult> = Vec::new();
@@ -70,7 +70,7 @@ pub fn run(arguments: &TryArguments, common: &Common) -> Result<End, Stopped> {
             timed_phases: asked::timed_phases(&planned.workload),
             ..asked::of(Running::Try, arguments.load)
         };
-        let measured = planned.measure(&mut bench, arguments, &mut meanwhile)?;
+        let measured = planned.measure(&mut bench, arguments, &mut live_output)?;
         results.extend(measured.medians().map(|medians| medians.result));
         let end = measured.present(&[], &arguments.report, bench.results.store.as_ref(), common)?;
         ends.push(end);
@@ -90,7 +90,7 @@ pub fn run(arguments: &TryArguments, common: &Common) -> Result<End, Stopped> {
 
 /// One storage, and what will be done to it.
 struct Planned {
-    spot: Spot,
+    location: Location,
     workload: Workload,
     announcement: String,
     is_followed: bool,
@@ -98,12 +98,12 @@ struct Planned {
 
 impl Planned {
     fn new(path: &Path, arguments: &TryArguments) -> Result<Planned, Stopped> {
-        let spot = Spot::parse(path)?;
-        let is_served = is_served_by_a_program(&spot);
+        let location = Location::parse(path)?;
+        let is_served = is_served_by_a_program(&location);
         let (usual_size, usual_time) = usual_lengths(arguments.quick, is_served);
         let wanted = arguments.size.unwrap_or(usual_size);
-        let budget = match &spot {
-            Spot::Place(Place::Directory(path)) => SpaceBudget::under(path, FileSize::of(arguments.size))?,
+        let budget = match &location {
+            Location::Place(Place::Directory(path)) => SpaceBudget::under(path, FileSize::of(arguments.size))?,
             _ => SpaceBudget::UNLIMITED,
         };
         let mut sizes = budget.together(wanted);
@@ -111,13 +111,13 @@ impl Planned {
             sizes.files /= SERVED_FILES_PART;
         }
         let Nanos(time_ns) = arguments.time.unwrap_or(usual_time);
-        let place = match &spot {
-            Spot::Place(place) => place.for_named(),
-            Spot::Device(_) | Spot::File(_) => RunPlace::Directory,
+        let place = match &location {
+            Location::Place(place) => place.for_named(),
+            Location::Device(_) | Location::File(_) => RunPlace::Directory,
         };
         let DataSizes { file_bytes, files } = sizes;
         let scale = Scale { file_bytes, files, time_ns, seed: arguments.seed, place };
-        let workload = match spot.target(Content::default()) {
+        let workload = match location.target(Content::default()) {
             Some(target) => {
                 let bytes = capacity_bytes(&target).unwrap_or(0);
                 if bytes < LEAST_BYTES {
@@ -130,27 +130,27 @@ impl Planned {
             }
             None => named::try_workload(&scale),
         };
-        let announcement = announcement(&spot, path, (sizes, budget), arguments.size);
+        let announcement = announcement(&location, path, (sizes, budget), arguments.size);
         let is_followed = arguments.paths.last().is_some_and(|last| last != path);
-        Ok(Planned { spot, workload, announcement, is_followed })
+        Ok(Planned { location, workload, announcement, is_followed })
     }
 
     fn measure(
         &self,
         bench: &mut Bench,
         arguments: &TryArguments,
-        meanwhile: &mut Meanwhile,
+        live_output: &mut LiveOutput,
     ) -> Result<Measured, Stopped> {
         let command = session::command_line();
         let request = RunRequest {
             workload: &self.workload,
             policies: Policies::Fitted,
-            base: self.spot.base(),
+            base: self.location.base(),
             command: &command,
             dialect: None,
             sim_run: SimRun { seed: arguments.seed, run_index: 0, plot_index: 0 },
         };
-        measure(bench, &request, &arguments.report, meanwhile)
+        measure(bench, &request, &arguments.report, live_output)
     }
 }
 
@@ -164,13 +164,18 @@ fn usual_lengths(is_quick: bool, is_served: bool) -> (Bytes, Nanos) {
 }
 
 /// Whether a program serves the file system, as with FUSE.
-fn is_served_by_a_program(spot: &Spot) -> bool {
-    let Spot::Place(Place::Directory(path)) = spot else { return false };
+fn is_served_by_a_program(location: &Location) -> bool {
+    let Location::Place(Place::Directory(path)) = location else { return false };
     plumb_probe::stack::of_path(path).filesystem.value().is_some_and(|fs| fs.is_served_by_a_program())
 }
 
 /// What will be written, said before anything is.
-fn announcement(spot: &Spot, path: &Path, (sizes, budget): (DataSizes, SpaceBudget), wanted: Option<Bytes>) -> String {
+fn announcement(
+    location: &Location,
+    path: &Path,
+    (sizes, budget): (DataSizes, SpaceBudget),
+    wanted: Option<Bytes>,
+) -> String {
     let space = format::bytes_iec(sizes.together_bytes() as f64);
     let less = match wanted {
         Some(Bytes(wanted)) if wanted > sizes.file_bytes => {
@@ -179,10 +184,10 @@ fn announcement(spot: &Spot, path: &Path, (sizes, budget): (DataSizes, SpaceBudg
         }
         _ => String::new(),
     };
-    match spot {
-        Spot::Place(Place::Sim(device)) => format!("{device}: simulated, nothing is written"),
-        Spot::Device(_) | Spot::File(_) => format!("{}: is only read, never written", path.display()),
-        Spot::Place(Place::Directory(path)) => format!(
+    match location {
+        Location::Place(Place::Sim(device)) => format!("{device}: simulated, nothing is written"),
+        Location::Device(_) | Location::File(_) => format!("{}: is only read, never written", path.display()),
+        Location::Place(Place::Directory(path)) => format!(
             "{}: writes {space} of test data in a new directory, and removes it at the end. Nothing else is touched.{less}",
             path_text(path)
         ),

@@ -5,7 +5,8 @@ use plumb_cli::exit::{End, Stopped};
 use plumb_cli::output;
 use plumb_cli::session;
 use plumb_report::loads;
-use plumb_workload_text::named::{self, Explanation, NamedWorkload};
+use plumb_workload::named::{Explanation, WorkloadTitle};
+use plumb_workload_text::named::{self, LOADS, NAMED, NamedWorkload};
 
 /// What `plumb workloads --json` prints.
 #[derive(serde::Serialize)]
@@ -56,7 +57,9 @@ pub fn list(common: &Common) -> Result<End, Stopped> {
         let workloads = named::every().map(listed).collect();
         session::print_json(&Listed { schema: "plumb.workloads/1", workloads })?;
     } else {
-        output::print(&loads::list(&session::style()));
+        let [own, others] =
+            [NAMED, LOADS].map(|all| all.iter().map(NamedWorkload::title).collect::<Vec<WorkloadTitle>>());
+        output::print(&loads::list(&own, &others, &session::style()));
     }
     Ok(End::Done)
 }

@@ -97,7 +97,7 @@ pub(super) const CASES: &[Hand] = &[
             "fallocate(2)",
             "Allocating more than there is is ENOSPC, and the content stays.",
             |cx| {
-                cx.needs(cx.facts.fallocate & 1 == 1, "no fallocate")?;
+                cx.needs(cx.facts.features.fallocate & 1 == 1, "no fallocate")?;
                 let fd = cx.open("data", RDWR, 0);
                 let fd = cx.set_up("make.regular", "open", fd)?;
                 let result = cx.call(nr!(fallocate), &[V::Fd(fd as i32), V::N(0), V::N(0), V::N(1 << 32)]);
@@ -144,7 +144,7 @@ pub(super) const CASES: &[Hand] = &[
             "fallocate(2)",
             "Allocating more than the user's quota is EDQUOT, and the content stays.",
             |cx| {
-                cx.needs(cx.facts.fallocate & 1 == 1, "no fallocate")?;
+                cx.needs(cx.facts.features.fallocate & 1 == 1, "no fallocate")?;
                 cx.as_user(A, |cx| {
                     let fd = cx.open(&data(), RDWR, 0);
                     let fd = cx.set_up("make.regular", "open", fd)?;
@@ -239,7 +239,7 @@ pub(super) const CASES: &[Hand] = &[
     on(
         Place::ReadOnly,
         linux("flags.erofs", "ioctl_iflags(2)", "On a read-only file system no flags are set: EROFS.", |cx| {
-            cx.needs(cx.facts.immutable, "the flag immutable cannot be set (chattr)")?;
+            cx.needs(cx.facts.features.immutable, "the flag immutable cannot be set (chattr)")?;
             let fd = cx.open("data", crate::ctx::RDONLY, 0);
             let fd = cx.set_up("make.regular", "open", fd)?;
             let result = facts::set_flags(fd as i32, IMMUTABLE);
@@ -253,7 +253,7 @@ pub(super) const CASES: &[Hand] = &[
         "The flags immutable and append-only are read as they were set; an append-only file is appended to.",
         |cx| {
             cx.needs(
-                cx.facts.immutable && cx.facts.append_only,
+                cx.facts.features.immutable && cx.facts.features.append_only,
                 "the flags immutable and append-only cannot be set (chattr)",
             )?;
             let fd = super::sizes::with_content(cx, "f", b"data")?;
@@ -278,7 +278,7 @@ pub(super) const CASES: &[Hand] = &[
         "ioctl_iflags(2)",
         "Neither the owner of a file nor another user sets or clears these flags without CAP_LINUX_IMMUTABLE: EPERM.",
         |cx| {
-            cx.needs(cx.facts.immutable, "the flag immutable cannot be set (chattr)")?;
+            cx.needs(cx.facts.features.immutable, "the flag immutable cannot be set (chattr)")?;
             cx.needs_users()?;
             let fd = super::sizes::with_content(cx, "f", b"data")?;
             cx.give("f", A.uid, A.gid)?;

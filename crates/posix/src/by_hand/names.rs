@@ -41,7 +41,7 @@ pub(super) const CASES: &[Hand] = &[
         "link(2)",
         "A hard link to a symbolic link is one to the link itself, not to its target.",
         |cx| {
-            cx.needs(cx.facts.links, "no hard links")?;
+            cx.needs(cx.facts.features.links, "no hard links")?;
             cx.file("f", b"")?;
             let made = cx.symlink("f", "s");
             cx.set_up("make.symlink", "symlink", made)?;
@@ -183,7 +183,7 @@ pub(super) const CASES: &[Hand] = &[
         },
     ),
     shall("link.path-conf", "link()", "A file can have at least 8 names (_POSIX_LINK_MAX).", |cx| {
-        cx.needs(cx.facts.links, "no hard links")?;
+        cx.needs(cx.facts.features.links, "no hard links")?;
         cx.file("f", b"")?;
         for link in 1..8 {
             let made = cx.link("f", &format!("l{link}"));
@@ -284,7 +284,7 @@ fn symlink(cx: &mut Ctx<'_>) -> Run {
 }
 
 fn link(cx: &mut Ctx<'_>) -> Run {
-    if !cx.facts.links {
+    if !cx.facts.features.links {
         cx.needs(false, "no hard links")?;
     }
     cx.file("a", b"data")?;

@@ -252,7 +252,7 @@ pub(super) const CASES: &[Hand] = &[
         "Allocating space by a user who is not privileged clears S_ISUID and S_ISGID.",
         |cx| {
             use crate::sys::{V, nr};
-            cx.needs(cx.facts.fallocate & 1 == 1, "no fallocate")?;
+            cx.needs(cx.facts.features.fallocate & 1 == 1, "no fallocate")?;
             clears(cx, 0o6777, "fallocate", |cx, fd| {
                 cx.call(nr!(fallocate), &[V::Fd(fd as i32), V::N(0), V::N(0), V::N(8192)])
             })

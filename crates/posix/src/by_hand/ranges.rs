@@ -10,7 +10,7 @@ use crate::sys::{R, V, nr};
 const UNIT: i64 = 65_536;
 
 fn mode(cx: &Ctx<'_>, bit: usize) -> Run {
-    cx.needs(cx.facts.fallocate >> bit & 1 == 1, "fallocate has no such mode here")
+    cx.needs(cx.facts.features.fallocate >> bit & 1 == 1, "fallocate has no such mode here")
 }
 
 fn allocate(cx: &mut Ctx<'_>, fd: i64, bit: usize, offset: i64, length: i64) -> R {
@@ -298,7 +298,7 @@ pub(super) const CASES: &[Hand] = &[
         "ioctl_ficlone(2)",
         "A clone has the content of its source, and neither sees later changes of the other.",
         |cx| {
-            cx.needs(cx.facts.clone, "no FICLONE")?;
+            cx.needs(cx.facts.features.clone, "no FICLONE")?;
             let from = sizes::with_content(cx, "from", &vec![b's'; 100_000])?;
             let to = sizes::with_content(cx, "to", b"")?;
             let result =

@@ -147,7 +147,7 @@ pub(super) const CASES: &[Hand] = &[
             cx.file("a", b"data")?;
             let result = cx.rename("a", "a");
             cx.ok("to itself", result);
-            cx.needs(cx.facts.links, "no hard links")?;
+            cx.needs(cx.facts.features.links, "no hard links")?;
             let made = cx.link("a", "b");
             cx.set_up("make.link", "link", made)?;
             let result = cx.rename("a", "b");
@@ -286,7 +286,7 @@ pub(super) const CASES: &[Hand] = &[
         "rename(2)",
         "RENAME_NOREPLACE renames where nothing is; what is there stays: EEXIST.",
         |cx| {
-            cx.needs(cx.facts.noreplace, "no RENAME_NOREPLACE")?;
+            cx.needs(cx.facts.features.noreplace, "no RENAME_NOREPLACE")?;
             cx.file("a", b"a")?;
             cx.file("b", b"bb")?;
             let result = flagged(cx, "a", "b", "RENAME_NOREPLACE", 1);
@@ -304,7 +304,7 @@ pub(super) const CASES: &[Hand] = &[
         "rename(2)",
         "RENAME_EXCHANGE swaps two files of any types, in one step; none is lost.",
         |cx| {
-            cx.needs(cx.facts.exchange, "no RENAME_EXCHANGE")?;
+            cx.needs(cx.facts.features.exchange, "no RENAME_EXCHANGE")?;
             cx.dir("d", 0o755)?;
             for kind in cx.kinds() {
                 cx.file("a", b"data")?;
@@ -330,7 +330,7 @@ pub(super) const CASES: &[Hand] = &[
         "rename(2)",
         "While two files are swapped again and again, a reader always finds both names.",
         |cx| {
-            cx.needs(cx.facts.exchange, "no RENAME_EXCHANGE")?;
+            cx.needs(cx.facts.features.exchange, "no RENAME_EXCHANGE")?;
             cx.file("a", b"a")?;
             cx.file("b", b"b")?;
             watched(cx, &["a", "b"], |cx| flagged(cx, "a", "b", "RENAME_EXCHANGE", 2))
@@ -354,7 +354,7 @@ pub(super) const CASES: &[Hand] = &[
         "rename(2)",
         "RENAME_WHITEOUT leaves a character device 0:0 in place of the old name.",
         |cx| {
-            cx.needs(cx.facts.whiteout, "no RENAME_WHITEOUT")?;
+            cx.needs(cx.facts.features.whiteout, "no RENAME_WHITEOUT")?;
             cx.file("a", b"a")?;
             let result = flagged(cx, "a", "b", "RENAME_WHITEOUT", 4);
             cx.ok("rename", result);

@@ -286,7 +286,7 @@ fn mapped(cx: &mut Ctx<'_>, fd: i64, length: usize) -> Result<Map, crate::ctx::S
 
 /// A file of `0`s, open through the page cache and directly, and the unit of direct I/O, bytes.
 fn with_direct(cx: &mut Ctx<'_>) -> Result<(i64, i64, usize), crate::ctx::Stop> {
-    cx.needs(cx.facts.direct, "no O_DIRECT")?;
+    cx.needs(cx.facts.features.direct, "no O_DIRECT")?;
     let unit = match cx.facts.dio_align.0 {
         0 => 4096,
         unit => unit as usize,

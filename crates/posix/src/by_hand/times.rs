@@ -216,7 +216,7 @@ pub(super) const CASES: &[Hand] = &[
         "statx(2)",
         "Where the time of birth is known, it lies before or at all others, and no call changes it.",
         |cx| {
-            cx.needs(cx.facts.btime, "no time of birth")?;
+            cx.needs(cx.facts.features.btime, "no time of birth")?;
             cx.file("f", b"")?;
             let born = cx.lstat("f").map_or((0, 0), |stat| stat.btime);
             cx.nap();

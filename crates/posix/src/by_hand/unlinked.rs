@@ -113,7 +113,7 @@ pub(super) const CASES: &[Hand] = &[
 ];
 
 fn temporary(cx: &mut Ctx<'_>, name: &'static str, flags: i32) -> Result<i64, crate::ctx::Stop> {
-    cx.needs(cx.facts.tmpfile, "no O_TMPFILE")?;
+    cx.needs(cx.facts.features.tmpfile, "no O_TMPFILE")?;
     let fd = cx.open_as(".", name, libc::O_TMPFILE | libc::O_RDWR | flags, 0o640);
     cx.set_up("make.regular", "O_TMPFILE", fd)
 }

@@ -12,7 +12,7 @@ pub(super) const CASES: &[Hand] = &[
         "setxattr(2)",
         "An attribute is read as it was set, also an empty one and one with zeros in it, and listed once.",
         |cx| {
-            cx.needs(cx.facts.xattr, "no extended attributes of users")?;
+            cx.needs(cx.facts.features.xattr, "no extended attributes of users")?;
             for kind in [Kind::Regular, Kind::Dir] {
                 cx.make(kind, "f")?;
                 for (name, value) in
@@ -37,7 +37,7 @@ pub(super) const CASES: &[Hand] = &[
         "setxattr(2)",
         "XATTR_CREATE of one that is there is EEXIST, XATTR_REPLACE of one that is not ENODATA.",
         |cx| {
-            cx.needs(cx.facts.xattr, "no extended attributes of users")?;
+            cx.needs(cx.facts.features.xattr, "no extended attributes of users")?;
             cx.file("f", b"")?;
             let result = set(cx, "f", "user.a", b"1", 2);
             cx.answers("XATTR_REPLACE of none", result, &[libc::ENODATA]);
@@ -52,7 +52,7 @@ pub(super) const CASES: &[Hand] = &[
         },
     ),
     linux("xattr.removes", "removexattr(2)", "A removed attribute is gone: ENODATA.", |cx| {
-        cx.needs(cx.facts.xattr, "no extended attributes of users")?;
+        cx.needs(cx.facts.features.xattr, "no extended attributes of users")?;
         cx.file("f", b"")?;
         let _ = set(cx, "f", "user.a", b"1", 0);
         for expected in [0, libc::ENODATA] {
@@ -67,7 +67,7 @@ pub(super) const CASES: &[Hand] = &[
         "getxattr(2)",
         "Without a buffer the size is returned; a buffer that is too small is ERANGE.",
         |cx| {
-            cx.needs(cx.facts.xattr, "no extended attributes of users")?;
+            cx.needs(cx.facts.features.xattr, "no extended attributes of users")?;
             cx.file("f", b"")?;
             let _ = set(cx, "f", "user.a", b"0123456789", 0);
             let size = cx.call(nr!(getxattr), &[V::P("f"), V::P("user.a"), V::Null, V::N(0)]);
@@ -85,7 +85,7 @@ pub(super) const CASES: &[Hand] = &[
         "xattr(7)",
         "A name of more than 255 bytes is ERANGE, a value of more than 64 KiB E2BIG; a value that does not fit ENOSPC or E2BIG.",
         |cx| {
-            cx.needs(cx.facts.xattr, "no extended attributes of users")?;
+            cx.needs(cx.facts.features.xattr, "no extended attributes of users")?;
             cx.file("f", b"")?;
             let result = set(cx, "f", &format!("user.{}", "n".repeat(251)), b"1", 0);
             cx.answers("a name of 256 bytes", result, &[libc::ERANGE, libc::ENAMETOOLONG]);
@@ -106,7 +106,7 @@ pub(super) const CASES: &[Hand] = &[
         "xattr(7)",
         "An attribute outside of the namespaces is EOPNOTSUPP; trusted ones are hidden from other users.",
         |cx| {
-            cx.needs(cx.facts.xattr, "no extended attributes of users")?;
+            cx.needs(cx.facts.features.xattr, "no extended attributes of users")?;
             cx.file("f", b"")?;
             cx.set_mode("f", 0o666)?;
             let result = set(cx, "f", "nonsense.a", b"1", 0);
@@ -125,7 +125,7 @@ pub(super) const CASES: &[Hand] = &[
         "xattr(7)",
         "Attributes of users are for regular files and directories only: EPERM for all others.",
         |cx| {
-            cx.needs(cx.facts.xattr, "no extended attributes of users")?;
+            cx.needs(cx.facts.features.xattr, "no extended attributes of users")?;
             for kind in cx.kinds().into_iter().filter(|kind| !matches!(kind, Kind::Regular | Kind::Dir)) {
                 cx.make(kind, "f")?;
                 let args = [V::P("f"), V::P("user.a"), V::B(b"1"), V::N(1), V::N(0)];
@@ -141,7 +141,7 @@ pub(super) const CASES: &[Hand] = &[
         "xattr(7)",
         "In a sticky directory that anybody may write only the owner sets attributes of it: EPERM.",
         |cx| {
-            cx.needs(cx.facts.xattr, "no extended attributes of users")?;
+            cx.needs(cx.facts.features.xattr, "no extended attributes of users")?;
             cx.needs_users()?;
             cx.dir("d", 0o1777)?;
             let result = cx.as_user(A, |cx| set(cx, "d", "user.a", b"1", 0));
@@ -158,14 +158,14 @@ pub(super) const CASES: &[Hand] = &[
         "rename(2), link(2)",
         "Attributes stay with the file when it is renamed, linked, written and changed.",
         |cx| {
-            cx.needs(cx.facts.xattr, "no extended attributes of users")?;
+            cx.needs(cx.facts.features.xattr, "no extended attributes of users")?;
             cx.file("f", b"")?;
             let _ = set(cx, "f", "user.a", b"kept", 0);
             let _ = cx.chmod("f", 0o600);
             let _ = cx.truncate("f", 100);
             let _ = cx.rename("f", "g");
             value_is(cx, "g", "user.a", Ok(b"kept"));
-            if cx.facts.links {
+            if cx.facts.features.links {
                 let _ = cx.link("g", "h");
                 value_is(cx, "h", "user.a", Ok(b"kept"));
             }
@@ -177,7 +177,7 @@ pub(super) const CASES: &[Hand] = &[
         "acl(5)",
         "An entry for a user grants and denies that user, and nobody else, within the mask.",
         |cx| {
-            cx.needs(cx.facts.acl, "no access control lists")?;
+            cx.needs(cx.facts.features.acl, "no access control lists")?;
             cx.needs_users()?;
             cx.file("f", b"data")?;
             for (grant, mask, expected) in [(6, 7, 0), (4, 7, libc::EACCES), (6, 4, libc::EACCES), (0, 7, libc::EACCES)]
@@ -198,7 +198,7 @@ pub(super) const CASES: &[Hand] = &[
         "acl(5)",
         "Entries for groups add up; a user who matches one is not treated as another.",
         |cx| {
-            cx.needs(cx.facts.acl, "no access control lists")?;
+            cx.needs(cx.facts.features.acl, "no access control lists")?;
             cx.needs_users()?;
             cx.file("f", b"data")?;
             access_list(cx, "f", &[(ACL_GROUP, 0, A.gid)], (6, 7, 7))?;
@@ -217,7 +217,7 @@ pub(super) const CASES: &[Hand] = &[
         "acl(5)",
         "With a list the group's bits of the mode are the mask: chmod changes it, and it limits the entries.",
         |cx| {
-            cx.needs(cx.facts.acl, "no access control lists")?;
+            cx.needs(cx.facts.features.acl, "no access control lists")?;
             cx.needs_users()?;
             cx.file("f", b"data")?;
             access_list(cx, "f", &[(ACL_USER, 6, A.uid)], (6, 6, 0))?;
@@ -236,7 +236,7 @@ pub(super) const CASES: &[Hand] = &[
         "acl(5)",
         "The default list of a directory is inherited by new files, without the mask of the process, and by new directories as default too.",
         |cx| {
-            cx.needs(cx.facts.acl, "no access control lists")?;
+            cx.needs(cx.facts.features.acl, "no access control lists")?;
             cx.needs_users()?;
             cx.dir("d", 0o755)?;
             let bytes = acl_bytes_of(&[(ACL_USER, 6, A.uid)], (7, 7, 0));
@@ -274,7 +274,7 @@ pub(super) const CASES: &[Hand] = &[
         "acl(5)",
         "A list that is not valid is EINVAL: no entry for others, or a user without a mask.",
         |cx| {
-            cx.needs(cx.facts.acl, "no access control lists")?;
+            cx.needs(cx.facts.features.acl, "no access control lists")?;
             cx.file("f", b"")?;
             for entries in [
                 &[(ACL_USER_OBJ, 6, u32::MAX), (ACL_GROUP_OBJ, 4, u32::MAX)][..],

@@ -10,7 +10,7 @@ use plumb_result::metric::Stat;
 use plumb_result::run::TierName;
 use plumb_result::{Metric, PhaseResult, RunResult};
 use plumb_workload::OpKind;
-use plumb_workload_text::named;
+use plumb_workload::named::SURVEY;
 
 /// Two phases that differ in direction only.
 struct Pair {
@@ -41,7 +41,7 @@ const SHORT_NS: u64 = 100_000_000;
 
 /// Whether a result is that of `plumb try`.
 pub(super) fn is_survey(result: &RunResult) -> bool {
-    result.workload.name == named::SURVEY
+    result.workload.name == SURVEY
 }
 
 /// The table of `plumb try`; `None` for any other run, and for one that was cut short before its first phase ended.

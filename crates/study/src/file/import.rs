@@ -9,6 +9,7 @@ use super::study::Study;
 use crate::plan::{Import, ImportedClaim, Levels};
 use plumb_result::{CellMetric, PublishedNumber};
 use plumb_tools_classic::{bonnie, iozone};
+use plumb_workload_text::native::read_form;
 use std::path::Path;
 
 /// Whose numbers can be read.
@@ -119,7 +120,7 @@ impl Study<'_> {
                 continue;
             }
             let Ok(bytes) = files.bytes(Path::new(&import.file)) else { continue };
-            let study = plumb_audit::read(&import.file, &String::from_utf8_lossy(&bytes))?;
+            let study = read_form(&import.file, &String::from_utf8_lossy(&bytes), plumb_audit::problems)?;
             for claim in study.claim.iter().filter(|claim| claim.better.is_some()) {
                 let tests: Vec<&str> = claim.on.iter().filter_map(|on| on.split('.').next()).collect();
                 let is_of = |one: &&&Import| {
@@ -147,7 +148,7 @@ impl Study<'_> {
 
     /// Of one side of an audited study. What is wrong within that file is told with its own places.
     fn audited(&self, label: &str, form: &ImportForm, text: &str) -> Result<Vec<PublishedNumber>, StudyError> {
-        let study = plumb_audit::read(&form.file, text)?;
+        let study = read_form(&form.file, text, plumb_audit::problems)?;
         let sides = study.side.iter().map(|side| side.id.as_str());
         let Some(side) = &form.side else {
             let names: Vec<String> = sides.map(|side| format!("`{side}`")).collect();

@@ -3,10 +3,10 @@
 use crate::iperf3::client::{Begun, Place, begin};
 use crate::iperf3::output::Out;
 use crate::iperf3::{Local, TestError};
-use plumb_channel::ChannelError;
 use plumb_engine::guard::Permissions;
-use plumb_engine::net::{Counts, Elsewhere, Flow, FlowEnd, NetEnd, NetProtocol, NetRequest, NetSession, congestion};
+use plumb_engine::net::{Counts, Flow, FlowEnd, LocalAddress, NetEnd, NetProtocol, NetRequest, NetSession, congestion};
 use plumb_result::{Datagrams, NET_SCHEMA, Network, Throughput};
+use plumb_tls::ChannelError;
 use plumb_tools_net::iperf3::{AUTHORIZATION_FAILED, End as Role, Iperf3Settings, Server, error_text};
 use plumb_tools_net::iperf3::{Output, Params, Results, StreamResult, stream_id};
 use plumb_workload::Nanos;
@@ -57,9 +57,9 @@ pub fn place_of(address: &str) -> Result<Place, String> {
 
 /// The same, with a port from another option.
 pub fn place_with(address: &str, port: Option<u16>) -> Result<Place, String> {
-    if let Some(elsewhere) = Elsewhere::parse(address) {
+    if let Some(local) = LocalAddress::parse(address) {
         let place = place_at(address.to_owned(), 0);
-        return Ok(Place { elsewhere: Some(elsewhere?), ..place });
+        return Ok(Place { local_address: Some(local?), ..place });
     }
     let plain = |host: &str| host.trim_start_matches('[').trim_end_matches(']').to_owned();
     match address.rsplit_once(':') {
@@ -80,7 +80,7 @@ pub fn place_at(host: String, port: u16) -> Place {
     Place {
         host,
         port,
-        elsewhere: None,
+        local_address: None,
         bind: None,
         is_v6: None,
         client_port: None,
@@ -306,7 +306,7 @@ fn found(ended: &NetEnd, params: &Params, other: &Results, known: Network) -> Ne
 pub fn words(error: &TestError, place: &Place) -> String {
     let Place { host, port, .. } = place;
     match error {
-        TestError::Connect(error) if place.elsewhere.is_some() => {
+        TestError::Connect(error) if place.local_address.is_some() => {
             format!("cannot connect to {host}: {error}\nstart `plumb net --serve --bind {host}` there")
         }
         TestError::Connect(error) => format!(

@@ -213,13 +213,7 @@ fn path_of(target: &Target) -> Option<PathBuf> {
     match target {
         Target::JobFiles(files) => files.names.path(0),
         Target::Scratch(scratch) => scratch.names.path(0),
-        Target::Device(device) => Some(device.path.clone()),
-        Target::File(file) => Some(file.path.clone()),
-        Target::Files(files) => Some(files.path.clone()),
-        Target::Tree(tree) => Some(tree.path.clone()),
-        Target::SharedTree(tree) => Some(tree.path.clone()),
-        Target::Recorded(tree) => Some(tree.path.clone()),
-        Target::Null(_) | Target::Sim(_) | Target::Host(_) => None,
+        _ => target.path().map(Path::to_owned),
     }
 }
 

@@ -1,12 +1,16 @@
 //! What a recording is like: found in one pass, in memory that depends on the number of its files and threads, and not on its length.
 
 mod apart;
+mod arrivals;
 mod burst;
 mod histogram;
+mod in_flight;
 mod pipeline;
 pub(crate) mod rates;
 mod reuse;
+mod sequence;
 mod sheet;
+mod sizes;
 
 pub use histogram::Histogram;
 pub use pipeline::{Shown, characterise, show};
@@ -16,31 +20,15 @@ pub use sheet::{Difference, METRICS, Metric, Sheet, SheetTable, TABLES, Unit, di
 use crate::names::Names;
 use crate::record::{ACTS, Record, RecordedAct, UNKNOWN_NS, flag};
 use apart::Apart;
-use burst::{Burst, WIDTHS_NS};
+use arrivals::Arrivals;
+use in_flight::InFlight;
 use reuse::Reuse;
+use sequence::Sequence;
+use sizes::Sizes;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
 
 /// Rows of tables of files, threads and sizes.
 const ROWS: usize = 10;
-
-/// Sizes that are counted one by one at most.
-const SIZES_MAX: usize = 4096;
-
-/// Ops in flight that are counted at most.
-const IN_FLIGHT_MAX: usize = 4096;
-
-/// Of a long recording, ops in flight are counted in an eighth of it: in the first of every eight windows of so many ops, but for
-/// the first few, which do not know what was in flight before them.
-const IN_FLIGHT_WINDOW: u64 = 4096;
-const IN_FLIGHT_WARM_UP: u64 = 256;
-const LONG: u64 = 1 << 17;
-
-/// Slots by which sizes are found without a search.
-const SIZE_SLOTS: usize = 64;
-
-/// Ends of ops that are remembered, to see streams that continue them.
-const STREAMS: usize = 256;
 
 /// The flag of open(2) that makes a file.
 const O_CREAT: u64 = 0o100;
@@ -80,42 +68,46 @@ struct ActState {
     took: Histogram,
 }
 
+/// Which writes became durable, and when.
+#[derive(Default)]
+struct Durability {
+    /// Bytes that were written since the last flush.
+    written_since_flush: u64,
+    /// Bytes that were written before each flush.
+    flushes: Histogram,
+    /// Writes that a flush or their own flags made durable.
+    durable: u64,
+}
+
+/// How files are used between their first and last op.
+#[derive(Default)]
+struct FileUse {
+    /// From making a file to removing it, ns.
+    lifetimes: Histogram,
+    /// Sizes at close.
+    closed: Histogram,
+    /// Bytes that were moved between an open and its close.
+    per_open: Histogram,
+}
+
 /// Finds out what a recording is like.
 #[derive(Default)]
 pub struct Character {
     records: u64,
+    /// Reads and writes among them.
     data: u64,
     acts: [Option<Box<ActState>>; ACTS.len()],
     files: Vec<FileState>,
+    /// Ops and bytes.
     threads: Vec<(u64, u64)>,
-    first_ns: Option<u64>,
-    last_ns: u64,
-    out_of_order: u64,
-    gaps: Histogram,
-    sizes: Histogram,
-    by_size: HashMap<u64, [u64; 2]>,
-    /// Sizes that were met lately, with counts that are not in `by_size` yet.
-    recent_sizes: Vec<(u64, [u64; 2])>,
-    /// Squares of gaps, ns², summed up.
-    gap_squares: f64,
-    burst: Burst,
-    rates: Rates,
-    sequential: u64,
-    streaming: u64,
-    streams: Vec<u64>,
-    runs: Histogram,
-    seeks: Histogram,
-    aligned: [u64; 2],
-    in_flight: BinaryHeap<Reverse<u64>>,
-    depths: Histogram,
-    took_ns: f64,
+    arrivals: Arrivals,
+    in_flight: InFlight,
+    sizes: Sizes,
+    sequence: Sequence,
     reuse: Reuse,
-    written_since_flush: u64,
-    flushes: Histogram,
-    durable: u64,
-    lifetimes: Histogram,
-    closed: Histogram,
-    per_open: Histogram,
+    durability: Durability,
+    file_use: FileUse,
+    /// Ops without an end.
     unfinished: u64,
     apart: Apart,
 }
@@ -123,11 +115,7 @@ pub struct Character {
 impl Character {
     /// Nothing yet.
     pub fn new() -> Character {
-        Character {
-            streams: vec![u64::MAX; STREAMS],
-            recent_sizes: vec![(0, [0; 2]); SIZE_SLOTS],
-            ..Character::default()
-        }
+        Character::default()
     }
 
     /// Learns which files there are, before records name them.
@@ -153,23 +141,9 @@ impl Character {
         }
         if record.took_ns != UNKNOWN_NS {
             act.took.add(record.took_ns);
-            self.took_ns += record.took_ns as f64;
-            self.depth(record);
+            self.in_flight.add(record, self.records);
         }
-        let before_ns = if self.first_ns.is_none() { record.at_ns } else { self.last_ns };
-        self.first_ns.get_or_insert(record.at_ns);
-        match record.at_ns.checked_sub(before_ns) {
-            Some(gap) => {
-                if self.records > 1 {
-                    self.gaps.add(gap);
-                    self.gap_squares += gap as f64 * gap as f64;
-                }
-                self.last_ns = record.at_ns;
-                self.burst.add(record.at_ns);
-                self.rates.add(record.at_ns - self.first_ns.unwrap_or(0), record.act);
-            }
-            None => self.out_of_order += 1,
-        }
+        self.arrivals.add(record);
         let thread = record.task as usize;
         if thread >= self.threads.len() {
             self.threads.resize(thread + 1, (0, 0));
@@ -187,28 +161,6 @@ impl Character {
         }
     }
 
-    /// Ops in flight when this one begins, itself included.
-    fn depth(&mut self, record: &Record) {
-        let in_window = self.records % IN_FLIGHT_WINDOW;
-        if self.records >= LONG {
-            if !(self.records / IN_FLIGHT_WINDOW).is_multiple_of(8) {
-                return;
-            }
-            if in_window == 0 {
-                self.in_flight.clear();
-            }
-        }
-        while self.in_flight.peek().is_some_and(|Reverse(end_ns)| *end_ns <= record.at_ns) {
-            self.in_flight.pop();
-        }
-        if self.in_flight.len() < IN_FLIGHT_MAX {
-            self.in_flight.push(Reverse(record.at_ns.saturating_add(record.took_ns)));
-        }
-        if self.records < LONG || in_window >= IN_FLIGHT_WARM_UP {
-            self.depths.add(self.in_flight.len() as u64);
-        }
-    }
-
     /// A read or write.
     fn moved(&mut self, record: &Record) {
         let is_write = record.act == RecordedAct::Write;
@@ -218,37 +170,16 @@ impl Character {
             act.bytes += moved;
         }
         self.threads[record.task as usize].1 += moved;
-        self.size(record.length, is_write);
-        if is_write {
-            self.written_since_flush += moved;
-            let is_durable = record.flags & flag::SYNC != 0;
-            self.durable += u64::from(is_durable);
-            self.files[record.file as usize].unflushed += u64::from(!is_durable);
-        }
-        let edges = record.offset | record.length;
-        self.aligned[0] += u64::from(edges.is_multiple_of(512));
-        self.aligned[1] += u64::from(edges.is_multiple_of(4096));
-        let end = record.offset.saturating_add(moved);
-        let salt = u64::from(record.file).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let stream = |place: u64| (place ^ salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let slot = |key: u64| (key >> 56) as usize;
-        let (wanted, next) = (stream(record.offset), stream(end));
+        self.sizes.add(record.length, is_write);
         let file = &mut self.files[record.file as usize];
-        let is_first = file.bytes_read + file.bytes_written == 0 && file.end == 0;
-        if record.offset == file.end && !is_first {
-            self.sequential += 1;
-            file.run += 1;
-        } else if !is_first {
-            self.seeks.add(record.offset.abs_diff(file.end));
-            self.runs.add(file.run);
-            file.run = 1;
-        } else {
-            file.run = 1;
+        if is_write {
+            self.durability.written_since_flush += moved;
+            let is_durable = record.flags & flag::SYNC != 0;
+            self.durability.durable += u64::from(is_durable);
+            file.unflushed += u64::from(!is_durable);
         }
-        self.streaming += u64::from(self.streams[slot(wanted)] == wanted && !is_first);
-        self.streams[slot(next)] = next;
-        file.end = end;
-        file.size = file.size.max(end);
+        self.sequence.add(record, file);
+        file.size = file.size.max(file.end);
         file.since_open += moved;
         if is_write {
             file.bytes_written += moved;
@@ -260,39 +191,19 @@ impl Character {
         }
     }
 
-    fn size(&mut self, length: u64, is_write: bool) {
-        self.sizes.add(length);
-        let slot = (length.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as usize;
-        if self.recent_sizes[slot].0 != length {
-            self.keep_size(slot);
-            self.recent_sizes[slot].0 = length;
-        }
-        self.recent_sizes[slot].1[usize::from(is_write)] += 1;
-    }
-
-    /// Moves the counts of a slot to those of all sizes.
-    fn keep_size(&mut self, slot: usize) {
-        let (length, counts) = self.recent_sizes[slot];
-        self.recent_sizes[slot].1 = [0; 2];
-        if counts != [0; 2] && (self.by_size.len() < SIZES_MAX || self.by_size.contains_key(&length)) {
-            let all = self.by_size.entry(length).or_default();
-            all.iter_mut().zip(counts).for_each(|(all, count)| *all += count);
-        }
-    }
-
     /// Anything but a read or write.
     fn named(&mut self, record: &Record) {
         let succeeded = record.result >= 0;
         let file = &mut self.files[record.file as usize];
         match record.act {
             RecordedAct::Sync | RecordedAct::Datasync | RecordedAct::SyncAll | RecordedAct::SyncRange => {
-                self.flushes.add(std::mem::take(&mut self.written_since_flush));
+                self.durability.flushes.add(std::mem::take(&mut self.durability.written_since_flush));
                 match record.act {
                     RecordedAct::Sync | RecordedAct::Datasync if succeeded => {
-                        self.durable += std::mem::take(&mut file.unflushed);
+                        self.durability.durable += std::mem::take(&mut file.unflushed);
                     }
                     RecordedAct::SyncAll if succeeded => {
-                        self.durable +=
+                        self.durability.durable +=
                             self.files.iter_mut().map(|file| std::mem::take(&mut file.unflushed)).sum::<u64>();
                     }
                     // sync_file_range(2) makes nothing durable.
@@ -306,13 +217,13 @@ impl Character {
                 }
             }
             RecordedAct::Close if succeeded && file.bytes_read + file.bytes_written > 0 => {
-                self.closed.add(file.size);
-                self.per_open.add(file.since_open);
+                self.file_use.closed.add(file.size);
+                self.file_use.per_open.add(file.since_open);
             }
             RecordedAct::Truncate if succeeded => file.size = record.length,
             RecordedAct::Unlink if succeeded => {
                 if let Some(made_ns) = file.made_ns.take() {
-                    self.lifetimes.add(record.at_ns.saturating_sub(made_ns));
+                    self.file_use.lifetimes.add(record.at_ns.saturating_sub(made_ns));
                 }
                 // A file of the same name is another one.
                 *file = FileState {
@@ -333,10 +244,9 @@ impl Character {
 
     /// What was found out.
     pub fn finish(mut self, names: &Names) -> Sheet {
-        (0..SIZE_SLOTS).for_each(|slot| self.keep_size(slot));
+        self.sizes.finish();
         let mut sheet = Sheet::default();
-        let span_ns = self.last_ns.saturating_sub(self.first_ns.unwrap_or(0)) as f64;
-        let per_second = |count: f64| if span_ns > 0.0 { count / (span_ns / 1e9) } else { 0.0 };
+        let span_ns = self.arrivals.span_ns();
         let act =
             |act: RecordedAct| self.acts[act as usize].as_deref().map_or((0, 0), |state| (state.count, state.bytes));
         let (reads, writes) = (act(RecordedAct::Read), act(RecordedAct::Write));
@@ -352,63 +262,21 @@ impl Character {
         sheet.put(section, "reads of data ops", share(reads.0, self.data));
         sheet.put(section, "read", reads.1 as f64);
         sheet.put(section, "written", writes.1 as f64);
-        sheet.put(section, "durable writes", share(self.durable, writes.0));
+        sheet.put(section, "durable writes", share(self.durability.durable, writes.0));
         let errors: u64 = self.acts.iter().flatten().map(|state| state.errors).sum();
         sheet.put(section, "errors", errors as f64);
 
-        let section = "arrivals";
-        if span_ns > 0.0 {
-            sheet.put(section, "ops", per_second(self.records as f64));
-            sheet.put(section, "data", per_second((reads.1 + writes.1) as f64));
-            sheet.put(section, "mean gap", self.gaps.mean());
-            sheet.put(section, "gap p50", self.gaps.quantile(0.5) as f64);
-            sheet.put(section, "gap p99", self.gaps.quantile(0.99) as f64);
-            let mean = self.gaps.mean();
-            let squares = self.gap_squares / self.gaps.total().max(1) as f64;
-            let variation = if mean > 0.0 { (squares / (mean * mean) - 1.0).max(0.0) } else { 0.0 };
-            sheet.put(section, "squared variation of gaps", variation);
-            let peak = self.burst.peak(3) as f64 / per_second(self.records as f64).max(1e-9);
-            if span_ns > 2e9 {
-                sheet.put(section, "busiest second by mean", peak);
-            }
-            const NAMES: [&str; WIDTHS_NS.len()] = [
-                "dispersion at 1 ms",
-                "dispersion at 10 ms",
-                "dispersion at 100 ms",
-                "dispersion at 1 s",
-                "dispersion at 10 s",
-            ];
-            for (name, value) in NAMES.into_iter().zip(self.burst.dispersion()) {
-                if let Some(value) = value {
-                    sheet.put(section, name, value);
-                }
-            }
-            if let Some(hurst) = self.burst.hurst() {
-                sheet.put(section, "Hurst exponent", hurst);
-            }
-        }
-        if self.depths.total() > 0 {
-            if span_ns > 0.0 {
-                sheet.put(section, "mean in flight", self.took_ns / span_ns);
-            }
-            sheet.put(section, "in flight p99", self.depths.quantile(0.99) as f64);
-        }
+        self.arrivals.put(&mut sheet, self.records, reads.1 + writes.1);
+        self.in_flight.put(&mut sheet, "arrivals", span_ns);
 
         if self.data > 0 {
             let section = "data ops";
-            sheet.put(section, "mean size", self.sizes.mean());
-            sheet.put(section, "size p50", self.sizes.quantile(0.5) as f64);
-            sheet.put(section, "size p99", self.sizes.quantile(0.99) as f64);
-            sheet.put(section, "multiples of 512 B", share(self.aligned[0], self.data));
-            sheet.put(section, "multiples of 4 KiB", share(self.aligned[1], self.data));
-            sheet.put(section, "sequential in their file", share(self.sequential, self.data));
-            sheet.put(section, "continue a recent op", share(self.streaming, self.data));
-            if self.runs.total() > 0 {
-                sheet.put(section, "mean run", self.runs.mean());
-                sheet.put(section, "seek p50", self.seeks.quantile(0.5) as f64);
-            }
-            if self.flushes.total() > 0 {
-                sheet.put(section, "written per flush, mean", self.flushes.mean());
+            sheet.put(section, "mean size", self.sizes.all.mean());
+            sheet.put(section, "size p50", self.sizes.all.quantile(0.5) as f64);
+            sheet.put(section, "size p99", self.sizes.all.quantile(0.99) as f64);
+            self.sequence.put(&mut sheet, section, self.data);
+            if self.durability.flushes.total() > 0 {
+                sheet.put(section, "written per flush, mean", self.durability.flushes.mean());
             }
             let section = "locality";
             let [read_only, write_only, both] = self.reuse.working_set();
@@ -431,20 +299,24 @@ impl Character {
             let section = "files";
             sheet.put(section, "opens", opens as f64);
             sheet.put(section, "unlinks", unlinks as f64);
-            if self.closed.total() > 0 {
-                sheet.put(section, "size at close p50", self.closed.quantile(0.5) as f64);
-                sheet.put(section, "moved per open p50", self.per_open.quantile(0.5) as f64);
+            if self.file_use.closed.total() > 0 {
+                sheet.put(section, "size at close p50", self.file_use.closed.quantile(0.5) as f64);
+                sheet.put(section, "moved per open p50", self.file_use.per_open.quantile(0.5) as f64);
             }
-            if self.lifetimes.total() > 0 {
-                sheet.put(section, "lifetime p50", self.lifetimes.quantile(0.5) as f64);
-                sheet.put(section, "made and removed", self.lifetimes.total() as f64);
+            if self.file_use.lifetimes.total() > 0 {
+                sheet.put(section, "lifetime p50", self.file_use.lifetimes.quantile(0.5) as f64);
+                sheet.put(section, "made and removed", self.file_use.lifetimes.total() as f64);
             }
         }
         self.tables(&mut sheet, names);
         self.notes(&mut sheet);
-        sheet.rates = self.rates;
-        sheet.distributions =
-            vec![("gaps", self.gaps), ("sizes", self.sizes), ("seeks", self.seeks), ("in flight", self.depths)];
+        sheet.rates = self.arrivals.rates;
+        sheet.distributions = vec![
+            ("gaps", self.arrivals.gaps),
+            ("sizes", self.sizes.all),
+            ("seeks", self.sequence.seeks),
+            ("in flight", self.in_flight.depths),
+        ];
         for (state, (_, name)) in self.acts.into_iter().zip(ACTS) {
             sheet.distributions.extend(state.filter(|state| state.took.total() > 0).map(|state| (name, state.took)));
         }
@@ -474,13 +346,11 @@ impl Character {
         rows.sort_by(|one, other| other.1[0].total_cmp(&one.1[0]));
         sheet.table_of("ops", rows);
 
-        let mut sizes: Vec<(u64, [u64; 2])> = self.by_size.iter().map(|(size, counts)| (*size, *counts)).collect();
-        sizes.sort_by_key(|(size, [reads, writes])| (Reverse(reads + writes), *size));
         let size_row = |(size, [reads, writes]): &(u64, [u64; 2])| {
             let share = (reads + writes) as f64 / self.data.max(1) as f64;
             (size.to_string(), vec![*size as f64, share, *reads as f64, *writes as f64])
         };
-        let rows = sizes.iter().take(ROWS).map(size_row).collect();
+        let rows = self.sizes.most_frequent(ROWS).iter().map(size_row).collect();
         sheet.table_of("sizes", rows);
 
         let ratios = self.reuse.miss_ratios();
@@ -518,15 +388,15 @@ impl Character {
             }
         };
         note(
-            self.depths.total() == 0 && self.records > 0,
+            self.in_flight.depths.total() == 0 && self.records > 0,
             "No durations: the recording does not have them.".to_owned(),
         );
         note(self.unfinished > 0, format!("{} ops have no end in the recording.", self.unfinished));
         note(
-            self.out_of_order > 0,
+            self.arrivals.out_of_order > 0,
             format!(
                 "{} ops begin before the one that stands before them; they do not count as arrivals.",
-                self.out_of_order
+                self.arrivals.out_of_order
             ),
         );
         note(

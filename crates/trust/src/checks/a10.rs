@@ -131,11 +131,7 @@ fn passes_of(view: &PhaseView<'_>) -> Option<Passes> {
 fn written_before(view: &PhaseView<'_>, phases: usize) -> bool {
     let written = view.plan.workers.iter().filter(|group| group.work.writes()).map(|group| group.target.as_str());
     written.into_iter().all(|name| {
-        let prepared = match view.workload.target.get(name) {
-            Some(Target::File(target)) => target.prepare == Prepare::Write,
-            Some(Target::Files(target)) => target.prepare == Prepare::Write,
-            _ => false,
-        };
+        let prepared = view.workload.target.get(name).and_then(Target::prepare) == Some(Prepare::Write);
         prepared
             || view.earlier[..phases].iter().any(|measured| {
                 let plan = view.workload.phase.iter().find(|plan| plan.name == measured.name);
@@ -153,10 +149,11 @@ fn fills(plan: &Phase, target: &str, bytes: u64, size: Option<u64>) -> bool {
 }
 
 fn size(view: &PhaseView<'_>, name: &str) -> Option<u64> {
+    let fixed = |size: Size| size.fixed().map(|bytes| bytes.0);
     match view.workload.target.get(name)? {
-        Target::File(target) => target.size.and_then(in_bytes),
-        Target::Files(target) => in_bytes(target.size).map(|each| each.saturating_mul(u64::from(target.count))),
-        Target::Device(target) => target.size.and_then(in_bytes),
+        Target::File(target) => target.size.and_then(fixed),
+        Target::Files(target) => fixed(target.size).map(|each| each.saturating_mul(u64::from(target.count))),
+        Target::Device(target) => target.size.and_then(fixed),
         Target::Sim(target) => Some(target.size.0),
         Target::JobFiles(files) => {
             Some((0..files.names.count()).filter_map(|file| files.length(file)).map(|length| length.0).sum())
@@ -170,13 +167,6 @@ fn size(view: &PhaseView<'_>, name: &str) -> Option<u64> {
 fn scratch_bytes(workload: &Workload, name: &str) -> Option<u64> {
     let groups = workload.phase.iter().flat_map(|phase| &phase.workers).filter(|group| group.target == name);
     groups.filter_map(|group| Some(group.work.reach_bytes()?.saturating_mul(group.count.into()))).max()
-}
-
-fn in_bytes(size: Size) -> Option<u64> {
-    match size {
-        Size::Bytes(bytes) => Some(bytes.0),
-        Size::Ram(_) | Size::Free(_) => None,
-    }
 }
 
 /// LVM's thin pools end their device-mapper UUID in `-tpool`. Source: lvmthin(7), lib/activate/dev_manager.c of LVM2.

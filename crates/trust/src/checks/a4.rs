@@ -4,7 +4,7 @@ use crate::not_seen::NotSeen;
 use crate::shares::share;
 use crate::text::{bytes, percent};
 use plumb_result::{Level, Remedy};
-use plumb_workload::{OpKind, Phase, Prepare, Target};
+use plumb_workload::{OpKind, Phase, Prepare};
 
 /// Above this share of never written blocks, the read measured nothing.
 const FAIL_SHARE: f64 = 0.10;
@@ -76,21 +76,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
 /// Extents were not seen; the workload may say itself that the file is blank.
 fn by_declaration(view: &PhaseView<'_>, reason: NotSeen) -> Outcome {
     let blank = view.target_names().into_iter().find_map(|name| {
-        let prepare = match view.workload.target.get(name)? {
-            Target::File(target) => target.prepare,
-            Target::Files(target) => target.prepare,
-            Target::Tree(_)
-            | Target::Device(_)
-            | Target::JobFiles(_)
-            | Target::Scratch(_)
-            | Target::SharedTree(_)
-            | Target::Recorded(_)
-            | Target::Host(_)
-            | Target::Null(_)
-            | Target::Sim(_) => {
-                return None;
-            }
-        };
+        let prepare = view.workload.target.get(name)?.prepare()?;
         let word = match prepare {
             Prepare::Sparse => "sparse",
             Prepare::Allocate => "allocate",

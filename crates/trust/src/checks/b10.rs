@@ -69,8 +69,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
 /// The run wrote the target before this phase read it, or in the same phase.
 fn written_here(view: &PhaseView<'_>, name: &str) -> bool {
     let prepared = match view.workload.target.get(name) {
-        Some(Target::File(target)) => target.prepare == Prepare::Write,
-        Some(Target::Files(target)) => target.prepare == Prepare::Write,
+        Some(target @ (Target::File(_) | Target::Files(_))) => target.prepare() == Some(Prepare::Write),
         Some(Target::Tree(target)) => target.preallocated_percent > 0,
         Some(Target::SharedTree(target)) => target.preallocated_percent > 0,
         Some(Target::Recorded(target)) => target.prepare == Prepare::Write,

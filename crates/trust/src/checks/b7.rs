@@ -168,10 +168,7 @@ struct Lengths {
 
 fn lengths(workload: &Workload, target: &str) -> Result<Lengths, NotSeen> {
     // Where the length is not stated, a range ends where the target does, wherever that is.
-    let of = |size: Option<Size>| match size {
-        Some(Size::Bytes(bytes)) => bytes.0,
-        Some(Size::Ram(_) | Size::Free(_)) | None => u64::MAX,
-    };
+    let of = |size: Option<Size>| size.and_then(Size::fixed).map_or(u64::MAX, |bytes| bytes.0);
     match workload.target.get(target) {
         Some(Target::File(file)) => Ok(Lengths { files: 1, each: of(file.size) }),
         Some(Target::Files(files)) => Ok(Lengths { files: u64::from(files.count.max(1)), each: of(Some(files.size)) }),

@@ -234,14 +234,11 @@ fn phase_targets<'a>(view: &PhaseView<'a>) -> impl Iterator<Item = &'a Target> {
 
 /// The longest file of the phase's targets, bytes.
 fn largest_file(view: &PhaseView<'_>) -> Option<u64> {
-    let size = |size: &Size| match size {
-        Size::Bytes(bytes) => Some(bytes.0),
-        Size::Ram(_) | Size::Free(_) => None,
-    };
+    let size = |size: Size| size.fixed().map(|bytes| bytes.0);
     phase_targets(view)
         .filter_map(|target| match target {
-            Target::File(file) => size(file.size.as_ref()?),
-            Target::Files(files) => size(&files.size),
+            Target::File(file) => size(file.size?),
+            Target::Files(files) => size(files.size),
             Target::JobFiles(files) => files.lengths.iter().map(|length| length.0).max(),
             Target::Tree(_)
             | Target::Device(_)

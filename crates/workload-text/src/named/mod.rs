@@ -19,15 +19,15 @@ mod survey;
 mod tests;
 mod uses;
 
-pub use explain::{Evidence, ExplainedSetting, Explanation};
 pub use loads::LOADS;
 pub use on_device::{NotOnDevice, on_device};
+use plumb_workload::named::WorkloadTitle;
 use plumb_workload::suggest::{did_you_mean, nearest};
 use scale::Made;
 use scale::{MIB, blocks, message_size, passes, phase, program};
 pub use scale::{NamedWorkload, RunPlace, Scale};
-pub use survey::{SURVEY, try_read_only, try_workload};
-pub use uses::{Limit, USES, UnknownUse, Use, use_named};
+pub use survey::{try_read_only, try_workload};
+pub use uses::{USES, UnknownUse, load_of, use_named};
 
 /// Every named workload, in the order of help and of `all`.
 pub const NAMED: &[NamedWorkload] = &[
@@ -105,6 +105,11 @@ pub struct UnknownName {
 /// Every named workload, Plumb's own first.
 pub fn every() -> impl Iterator<Item = &'static NamedWorkload> {
     NAMED.iter().chain(LOADS)
+}
+
+/// The names and descriptions of [`every`] named workload.
+pub fn titles() -> Vec<WorkloadTitle> {
+    every().map(NamedWorkload::title).collect()
 }
 
 /// The named workload of this name.

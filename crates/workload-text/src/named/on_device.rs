@@ -83,11 +83,11 @@ pub fn on_device(mut workload: Workload, path: &Path, capacity: u64) -> Result<W
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::named::{RunPlace, Scale, use_named};
+    use crate::named::{RunPlace, Scale, load_of, use_named};
     use crate::validate::validate;
 
     fn of(name: &str, capacity: u64) -> Result<Workload, NotOnDevice> {
-        let workload = use_named(name).unwrap().workload().workload(&Scale::moderate(RunPlace::Directory));
+        let workload = load_of(use_named(name).unwrap()).workload(&Scale::moderate(RunPlace::Directory));
         on_device(workload, Path::new("/dev/x"), capacity)
     }
 

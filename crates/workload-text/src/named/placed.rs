@@ -108,7 +108,7 @@ impl Proportions {
     fn scale_target(&self, target: &mut Target) {
         match target {
             Target::File(file) => file.size.iter_mut().for_each(|size| self.scale_size(size)),
-            Target::Files(files) if bytes_of(files.size).is_some_and(|bytes| bytes < SMALL_FILE_BYTES) => {
+            Target::Files(files) if files.size.fixed().is_some_and(|bytes| bytes.0 < SMALL_FILE_BYTES) => {
                 let count = (f64::from(files.count) * self.bytes) as u32;
                 files.count = count.clamp(LEAST_FILES, MOST_FILES);
             }
@@ -121,8 +121,8 @@ impl Proportions {
     fn scale_phase(&self, phase: &mut Phase, targets: &BTreeMap<String, Target>) {
         let is_tree = |group: &WorkerGroup| matches!(targets.get(&group.target), Some(Target::Tree(_)));
         let length_of = |target: &str| match targets.get(target) {
-            Some(Target::File(file)) => bytes_of(file.size?),
-            Some(Target::Files(files)) => bytes_of(files.size)?.checked_mul(u64::from(files.count)),
+            Some(Target::File(file)) => Some(file.size?.fixed()?.0),
+            Some(Target::Files(files)) => files.size.fixed()?.0.checked_mul(u64::from(files.count)),
             _ => None,
         };
         phase.stop.time.iter_mut().for_each(|time| self.scale_time(time));
@@ -163,8 +163,8 @@ fn on(device: &SimDevice, target: &Target) -> Option<Target> {
         shares: None,
     };
     let simulated = match target {
-        Target::File(file) => range(bytes_of(file.size?)?),
-        Target::Files(files) => range(bytes_of(files.size)?.saturating_mul(u64::from(files.count))),
+        Target::File(file) => range(file.size?.fixed()?.0),
+        Target::Files(files) => range(files.size.fixed()?.0.saturating_mul(u64::from(files.count))),
         Target::Tree(tree) => SimTarget {
             files: Some(tree.files),
             preallocated_percent: tree.preallocated_percent,
@@ -173,11 +173,4 @@ fn on(device: &SimDevice, target: &Target) -> Option<Target> {
         _ => return None,
     };
     Some(Target::Sim(simulated))
-}
-
-fn bytes_of(size: Size) -> Option<u64> {
-    match size {
-        Size::Bytes(bytes) => Some(bytes.0),
-        Size::Ram(_) | Size::Free(_) => None,
-    }
 }

@@ -1,11 +1,12 @@
 //! How large a named workload is, and what named workloads are built of.
 
-use super::explain::Explanation;
+use super::explain::explain;
 use super::loads::file;
 use super::placed::written;
 use crate::native;
 use plumb_workload::blocks::Blocks;
 use plumb_workload::content::Content;
+use plumb_workload::named::{Explanation, WorkloadTitle};
 use plumb_workload::phase::{CachePolicy, Limit, Phase, Stop, Work, WorkerGroup};
 use plumb_workload::sim::SimDevice;
 use plumb_workload::target::{Distribution, FileTarget, Prepare, SimTarget, Target, TreeTarget};
@@ -60,6 +61,11 @@ pub(super) enum Made {
 }
 
 impl NamedWorkload {
+    /// Its name and description.
+    pub fn title(&self) -> WorkloadTitle {
+        WorkloadTitle { name: self.name, about: self.about }
+    }
+
     /// The workload at this scale.
     pub fn workload(&self, scale: &Scale) -> Workload {
         match self.made {
@@ -71,11 +77,11 @@ impl NamedWorkload {
     /// Where each of its numbers comes from.
     pub fn explanation(&self) -> Explanation {
         match self.made {
-            Made::Written => Explanation::of(self, file(self.name)),
+            Made::Written => explain(self, file(self.name)),
             Made::Built(build) => {
                 let workload = build(&Scale::moderate(RunPlace::Directory), self);
                 // Printing a workload fails for none that a table has: a test prints all.
-                Explanation::of(self, &native::to_toml(&workload).unwrap_or_default())
+                explain(self, &native::to_toml(&workload).unwrap_or_default())
             }
         }
     }

@@ -5,12 +5,10 @@ use super::file::small_file_phases;
 use super::{MIB, Scale, blocks, phase};
 use plumb_workload::Workload;
 use plumb_workload::blocks::{Blocks, Mix};
+use plumb_workload::named::SURVEY;
 use plumb_workload::phase::{CachePolicy, Phase, Stop};
 use plumb_workload::target::{Prepare, Target};
 use plumb_workload::units::Bytes;
-
-/// The name of the survey.
-pub const SURVEY: &str = "try";
 
 /// What can this storage do? At `time_ns` of 4 s it measures for about 45 s.
 ///

@@ -1,8 +1,8 @@
-use super::explain::Evidence;
 use super::*;
 use crate::native::{parse, to_toml};
 use crate::validate::validate;
 use plumb_workload::blocks::BlockSize;
+use plumb_workload::named::Evidence;
 use plumb_workload::phase::{Stop, Work, WorkerGroup};
 use plumb_workload::target::Target;
 use plumb_workload::units::Bytes;
@@ -219,7 +219,7 @@ fn the_parts_of_a_page_are_named_as_in_the_file() {
 #[test]
 fn every_use_has_its_load_and_its_phases() {
     for one in USES {
-        let workload = one.workload().workload(&Scale::moderate(RunPlace::Directory));
+        let workload = load_of(one).workload(&Scale::moderate(RunPlace::Directory));
         let conditions = one.limits.iter().map(|limit| limit.condition);
         for number in one.numbers.iter().copied().chain(conditions) {
             let (phase, _) = number.split_once('/').unwrap();

@@ -3,40 +3,15 @@
 //! All limits are here. A use without one gets numbers, and no answer: a limit that somebody made up is none.
 
 use super::NamedWorkload;
+use plumb_workload::named::{PublishedLimit, Use};
 use plumb_workload::suggest::did_you_mean;
 
-/// Something that storage is to be good enough for.
-#[derive(Debug, Clone, Copy)]
-pub struct Use {
-    /// What users type.
-    pub name: &'static str,
-    /// The name of its load.
-    pub load: &'static str,
-    /// Limits that must hold.
-    pub limits: &'static [Limit],
-    /// Numbers that are shown, as `PHASE/METRIC`.
-    pub numbers: &'static [&'static str],
-    /// Why there is no limit, or what the limits leave out.
-    pub note: &'static str,
-}
-
-/// A published limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limit {
-    /// The condition, in the words of `plumb run --assert`.
-    pub condition: &'static str,
-    /// Who published it, and where.
-    pub source: &'static str,
-}
-
-impl Use {
-    /// Its load.
-    ///
-    /// # Panics
-    /// There is none of that name: a test looks up all of them.
-    pub fn workload(&self) -> &'static NamedWorkload {
-        super::find(self.load).unwrap_or_else(|| panic!("{}: no load `{}`", self.name, self.load))
-    }
+/// The load of a use.
+///
+/// # Panics
+/// There is none of that name: a test looks up all of them.
+pub fn load_of(wanted: &Use) -> &'static NamedWorkload {
+    super::find(wanted.load).unwrap_or_else(|| panic!("{}: no load `{}`", wanted.name, wanted.load))
 }
 
 /// Every use, in the order of `plumb fit-for --list`.
@@ -44,7 +19,7 @@ pub const USES: &[Use] = &[
     Use {
         name: "etcd",
         load: "etcd-wal",
-        limits: &[Limit {
+        limits: &[PublishedLimit {
             condition: "wal/fdatasync.lat.p99 < 10ms",
             source: "etcd's documentation, FAQ (etcd.io/docs): \"wal_fsync_duration_seconds (p99 duration should be less than 10ms)\"",
         }],
@@ -55,11 +30,11 @@ pub const USES: &[Use] = &[
         name: "kubernetes",
         load: "etcd-wal-8k",
         limits: &[
-            Limit {
+            PublishedLimit {
                 condition: "wal/write.iops >= 50/s",
                 source: "OpenShift's documentation, \"Recommended etcd practices\": at least 50 IOPS of 8 kB in sequence, with fdatasync",
             },
-            Limit {
+            PublishedLimit {
                 condition: "wal/fdatasync.lat.p99 < 10ms",
                 source: "the same: in under 10 ms; taken as p99, as etcd's FAQ does",
             },

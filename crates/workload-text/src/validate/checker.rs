@@ -1,5 +1,6 @@
-//! What is wrong with a workload, and who gathers it.
+//! Gathers what is wrong with a workload.
 
+use plumb_workload::Problem;
 use plumb_workload::blocks::WeightedSize;
 use plumb_workload::keypath::{KeyPath, Segment};
 use plumb_workload::limits::{MAX_OFFSET_BYTES, MAX_OP_BYTES};
@@ -7,24 +8,6 @@ use plumb_workload::suggest::nearest;
 use plumb_workload::target::Distribution;
 use plumb_workload::units::{Bytes, Size};
 use std::collections::BTreeSet;
-use std::fmt;
-
-/// Something in a workload that cannot be run as it is written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// Where.
-    pub path: KeyPath,
-    /// What is wrong.
-    pub message: String,
-    /// What to do about it.
-    pub help: String,
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} ({})", self.path, self.message, self.help)
-    }
-}
 
 /// Nobody reads further than this.
 pub(super) const PROBLEMS_MAX: usize = 100;

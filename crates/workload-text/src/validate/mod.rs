@@ -18,8 +18,8 @@ mod targets;
 #[cfg(test)]
 mod tests;
 
-pub use checker::Problem;
 use checker::{Checker, help_for_name};
+pub use plumb_workload::Problem;
 use plumb_workload::Workload;
 use plumb_workload::limits::MAX_OFFSET_BYTES;
 

@@ -31,13 +31,13 @@ pub(super) fn check(check: &mut Checker, workload: &Workload) {
         check.inside("target", |check| {
             check.inside(name.as_str(), |check| {
                 check.name([], "a target", name);
-                check.inside(key_of(target), |check| one(check, target));
+                check.inside(target.kind(), |check| one(check, target));
                 shared(check, workload, name, target);
-                if let Some(path) = path_of(target)
+                if let Some(path) = target.path()
                     && let Some(other) = paths.insert(path, name)
                 {
                     check.problem(
-                        [key_of(target), "path"],
+                        [target.kind(), "path"],
                         format!("the targets `{other}` and `{name}` are the same path"),
                         "let workers share one target, or give each target its own path",
                     );
@@ -47,37 +47,8 @@ pub(super) fn check(check: &mut Checker, workload: &Workload) {
     }
 }
 
-/// The key that chooses the target's kind.
-fn key_of(target: &Target) -> &'static str {
-    match target {
-        Target::File(_) => "file",
-        Target::Files(_) => "files",
-        Target::Tree(_) => "tree",
-        Target::Device(_) => "device",
-        Target::Null(_) => "null",
-        Target::Sim(_) => "sim",
-        Target::JobFiles(_) => "job-files",
-        Target::Scratch(_) => "scratch",
-        Target::SharedTree(_) => "shared-tree",
-        Target::Recorded(_) => "recorded",
-        Target::Host(_) => "host",
-    }
-}
-
-fn path_of(target: &Target) -> Option<&Path> {
-    match target {
-        Target::File(target) => Some(&target.path),
-        Target::Files(target) => Some(&target.path),
-        Target::Tree(target) => Some(&target.path),
-        Target::SharedTree(target) => Some(&target.path),
-        Target::Recorded(target) => Some(&target.path),
-        Target::Device(target) => Some(&target.path),
-        Target::Null(_) | Target::Sim(_) | Target::JobFiles(_) | Target::Scratch(_) | Target::Host(_) => None,
-    }
-}
-
 fn one(check: &mut Checker, target: &Target) {
-    if let Some(path) = path_of(target) {
+    if let Some(path) = target.path() {
         path_is_sane(check, path);
     }
     match target {

@@ -56,9 +56,9 @@ pub(super) fn of(script: &Script, part: &Part, file: usize) -> Option<PlaceCurve
     let spread = match (curve, center) {
         (Curve::Normal { .. }, _) => Spread::From(0),
         (_, Some(center)) => Spread::From((center * count as f64) as u64),
-        (_, None) => Spread::scattered(count, script.seed),
+        (_, None) => Spread::scattered(count, script.seeding.seed),
     };
-    let rng = Rng::new(splitmix64(script.seeds.offset) ^ splitmix64(file as u64 + 1));
+    let rng = Rng::new(splitmix64(script.seeding.seeds.offset) ^ splitmix64(file as u64 + 1));
     Some(PlaceCurve::Own(Box::new(Curved { ranks, count, spread, rng })))
 }
 
@@ -95,12 +95,12 @@ fn fio_curve(script: &Script, part: &Part, file: usize, asked: FioDraws<'_>) -> 
         return None;
     }
     let name_hash = as_fio.name_hashes.get(file).or(as_fio.name_hashes.last())?;
-    let of_worker = u64::from(*name_hash).wrapping_mul(script.worker_number.into());
-    let seed = match script.seeding {
-        Seeding::All => of_worker.wrapping_mul(script.seeds.offset),
+    let of_worker = u64::from(*name_hash).wrapping_mul(script.seeding.worker_number.into());
+    let seed = match script.seeding.scheme {
+        Seeding::All => of_worker.wrapping_mul(script.seeding.seeds.offset),
         // As in fio 3.33.
         Seeding::AllButOffsets => of_worker,
-        Seeding::None => script.seeds.offset,
+        Seeding::None => script.seeding.seeds.offset,
     };
     // fio keeps 32 bits of it.
     Some(FioCurve::new(curve, center, places, seed & u64::from(u32::MAX), Scatter::Hash))

@@ -87,7 +87,7 @@ impl Files {
                 }
                 PlannedCoverage::Map => Covers::Maps(all().map(|part| Map::new(part.mapped)).collect()),
                 PlannedCoverage::Register => {
-                    let register = |part: &Part| Register::new(part.mapped, script.seeds.offset);
+                    let register = |part: &Part| Register::new(part.mapped, script.seeding.seeds.offset);
                     Covers::Registers(all().map(register).collect())
                 }
                 PlannedCoverage::Again => match script.steady_state() {

@@ -147,7 +147,7 @@ impl General {
         if !first {
             self.machine.begin_again(&self.script);
             self.drains = true;
-            if self.script.removes {
+            if self.script.files.removes {
                 self.tell();
                 let removals = (0..self.shown_open.len() as u32).map(|file| BlockOp::load(OpKind::Unlink, file, 0, 0));
                 self.waiting.extend(removals.map(|removal| BlockOp { after_all: true, ..removal }));
@@ -172,7 +172,7 @@ impl General {
 
     /// Whether what is cached is dropped at once of all files; of those that are opened in turn, it is as they are opened.
     fn evicts(&self) -> bool {
-        self.script.evicts && self.script.opening != Opening::Told && !self.is_dry()
+        self.script.files.evicts && self.script.files.opening != Opening::Told && !self.is_dry()
     }
 
     /// Drops what is cached of a file; nothing else is in flight meanwhile.
@@ -380,7 +380,7 @@ impl General {
             return self.after_load();
         }
         let kind = if self.script.flushing.file_system_at_end { OpKind::Syncfs } else { OpKind::EndFsync };
-        let told = self.script.opening != Opening::Before && !self.shown_open[file];
+        let told = self.script.files.opening != Opening::Before && !self.shown_open[file];
         if told {
             self.waiting.push_back(self.script.file_op(OpKind::Open, file));
         }
@@ -486,7 +486,7 @@ impl General {
     /// Opens the file of an op that is read back, where that is told.
     fn shown(&mut self, op: BlockOp) -> BlockOp {
         let file = op.file as usize;
-        if self.script.opening != Opening::Before && !self.shown_open[file] {
+        if self.script.files.opening != Opening::Before && !self.shown_open[file] {
             self.shown_open[file] = true;
             let opens = self.script.file_op(OpKind::Open, file);
             // A note holds nothing up, so that what waits for all before it is the op itself.

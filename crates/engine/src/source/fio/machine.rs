@@ -32,7 +32,7 @@ pub(super) struct Draws {
 impl Draws {
     /// Writes that are verified draw the same sizes as reads; trims that are followed by writes, as those.
     fn new(script: &Script) -> Draws {
-        let seeds = &script.seeds;
+        let seeds = &script.seeding.seeds;
         let [read, mut write, mut trim] = seeds.sizes;
         if script.verifying.is_some() {
             write = read;
@@ -40,12 +40,12 @@ impl Draws {
         if script.mix == Mix::TrimWrite {
             trim = write;
         }
-        let width = script.width;
+        let width = script.seeding.width;
         Draws {
             sizes: [read, write, trim].map(|seed| Taus::new(seed, width)),
             mix: Taus88::new(seeds.mix),
             file: Taus::new(seeds.file, width),
-            file_curve: match script.choice {
+            file_curve: match script.files.choice {
                 FileChoice::Curved { curve, center, .. } => {
                     Some(FileCurve::new(curve, center, script.parts.count(), seeds.file))
                 }
@@ -198,7 +198,7 @@ impl Machine {
             }
         }
         self.files.begin_again(script);
-        if script.reseeds {
+        if script.seeding.reseeds {
             self.draws = Draws::new(script);
         }
     }
@@ -217,7 +217,7 @@ impl Machine {
     }
 
     fn tell(&mut self, script: &Script, kind: OpKind, file: usize) {
-        if script.opening != Opening::Before && !self.muted {
+        if script.files.opening != Opening::Before && !self.muted {
             self.told.push_back(script.file_op(kind, file));
         }
     }
@@ -225,7 +225,7 @@ impl Machine {
     /// A file begins again: what is cached of it is dropped.
     #[cold]
     pub(super) fn evict(&mut self, script: &Script, file: usize) {
-        if script.evicts && !self.muted {
+        if script.files.evicts && !self.muted {
             self.told.push_back(BlockOp::load(OpKind::Evict, file as u32, 0, 0));
         }
     }
@@ -247,7 +247,7 @@ impl Machine {
                 self.told.push_back(BlockOp { role: Role::AtClose, after_all: true, ..flush });
             }
             self.close(script, file);
-            if matches!(script.choice, FileChoice::Curved { .. }) {
+            if matches!(script.files.choice, FileChoice::Curved { .. }) {
                 self.files.reset(script, file);
             } else {
                 self.files.set_done(file);
@@ -297,7 +297,7 @@ impl Machine {
         if let Some(file) = self.counts.current_file
             && self.files.is_open(file)
         {
-            if script.choice == FileChoice::Sequential {
+            if script.files.choice == FileChoice::Sequential {
                 return Chosen::File(file);
             }
             if self.counts.current_left > 0 {
@@ -305,7 +305,7 @@ impl Machine {
                 return Chosen::File(file);
             }
         }
-        let (chosen, ops) = match script.choice {
+        let (chosen, ops) = match script.files.choice {
             FileChoice::RoundRobin { ops } => (self.choose_in_turn(script), ops),
             FileChoice::Sequential => (self.choose_in_turn(script), 1),
             FileChoice::Random { ops } | FileChoice::Curved { ops, .. } => (self.choose_at_random(script), ops),
@@ -343,7 +343,7 @@ impl Machine {
 
     fn opened(&mut self, script: &Script, file: usize) -> Chosen {
         if !self.files.is_open(file) {
-            if self.counts.open_files >= script.open_files {
+            if self.counts.open_files >= script.files.open_files {
                 return Chosen::Busy;
             }
             self.open(script, file);
@@ -398,7 +398,7 @@ impl Machine {
             (OpKind::SyncRange, None) => {
                 self.count_flush(file);
                 // fio makes no call either, and logs it.
-                if script.notes && !self.muted {
+                if script.files.notes && !self.muted {
                     self.told.push_back(BlockOp { role: Role::Note, ..BlockOp::load(kind, file as u32, 0, 0) });
                 }
                 return Drawn::NoFlush;

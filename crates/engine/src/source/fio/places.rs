@@ -100,7 +100,7 @@ impl Machine {
         if let Some(block) = self.try_random_block(script, file, kind, random) {
             return Some(block);
         }
-        if !script.limits.until_time && !matches!(script.choice, FileChoice::Curved { .. }) {
+        if !script.limits.until_time && !matches!(script.files.choice, FileChoice::Curved { .. }) {
             return None;
         }
         self.files.reset(script, file);

@@ -195,7 +195,7 @@ impl<'a> Shortcut<'a> {
             && script.amid.is_none()
             && script.verifying.is_none()
             && !(script.flushing.any() && kind == Kind::Write)
-            && script.opening == Opening::Before;
+            && script.files.opening == Opening::Before;
         if !simple {
             return None;
         }
@@ -206,7 +206,7 @@ impl<'a> Shortcut<'a> {
                 if random.ops_per_draw == 1
                     && random.percent[kind as usize] == 100
                     && random.distribution == PlannedDistribution::Uniform
-                    && script.width == Width::Narrow
+                    && script.seeding.width == Width::Narrow
                     && part.blocks[kind as usize] > 0
                     // Otherwise an op can reach behind the end of the file, and is the end of the loop.
                     && part.start.saturating_add(part.length) <= part.file_length =>
@@ -252,7 +252,7 @@ impl Short<'_> {
             first: true,
         };
         let part = self.script.parts.of(0);
-        let evicts = self.script.evicts;
+        let evicts = self.script.files.evicts;
         Plain { kind: self.kind.op(), start: part.start, size: self.size as u32, places, evicts, left: 0, loops }
     }
 
@@ -267,8 +267,8 @@ impl Short<'_> {
     }
 
     fn draws(&self) -> Draws {
-        let seed = self.script.seeds.offset;
-        Draws { taus: Taus88::new(seed), again: self.script.reseeds.then(|| Taus88::new(seed)) }
+        let seed = self.script.seeding.seeds.offset;
+        Draws { taus: Taus88::new(seed), again: self.script.seeding.reseeds.then(|| Taus88::new(seed)) }
     }
 
     pub(super) fn anywhere(self) -> Anywhere {

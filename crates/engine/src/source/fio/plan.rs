@@ -3,8 +3,8 @@
 use super::parts::{Part, Parts};
 use super::random_map::Register;
 use super::script::{
-    Flushing, Handing, Kind, Limits, Mix, Opening, PlannedCoverage, PlannedDistribution, Random, Script, Verifying,
-    Way, three,
+    FileHandling, Flushing, Handing, Kind, Limits, Mix, Opening, PlannedCoverage, PlannedDistribution, Random, Script,
+    SeedPlan, Verifying, Way, three,
 };
 use super::sizes::Sizes;
 use super::steady_state;
@@ -281,15 +281,18 @@ fn script(request: &FioPlanRequest<'_>) -> Result<Script, FioPlanError> {
         sizes,
         sizes_by_order: stream.sizes_by_order,
         align,
-        choice: stream.file_choice,
-        open_files,
-        notes: request.noted,
-        opening: match (told, request.noted) {
-            (true, _) => Opening::Told,
-            (false, true) => Opening::Noted,
-            (false, false) => Opening::Before,
+        files: FileHandling {
+            choice: stream.file_choice,
+            open_files,
+            opening: match (told, request.noted) {
+                (true, _) => Opening::Told,
+                (false, true) => Opening::Noted,
+                (false, false) => Opening::Before,
+            },
+            notes: request.noted,
+            removes,
+            evicts: request.cached && request.files.drop_cached && !request.files.direct,
         },
-        removes,
         zones: stream.zones,
         limits: Limits {
             size: if stream.fill_device { u64::MAX } else { parts.sum(|part| part.length) },
@@ -299,7 +302,6 @@ fn script(request: &FioPlanRequest<'_>) -> Result<Script, FioPlanError> {
             until_time: stream.repeat_until_time,
         },
         flushing: Flushing::new(request.syncs),
-        evicts: request.cached && request.files.drop_cached && !request.files.direct,
         verifying,
         amid: stream.trim_amid.filter(|amid| amid.percent > 0).map(|amid| plumb_workload::blocks::fio::TrimAmid {
             backlog: amid.backlog.filter(|backlog| *backlog > 0),
@@ -307,12 +309,14 @@ fn script(request: &FioPlanRequest<'_>) -> Result<Script, FioPlanError> {
             ..amid
         }),
         handing: request.handing,
-        width: if wide { Width::Wide } else { Width::Narrow },
-        seeds,
-        seed: stream.seed,
-        worker_number: stream.worker_number,
-        seeding: stream.seeding,
-        reseeds: stream.reseed_each_loop,
+        seeding: SeedPlan {
+            width: if wide { Width::Wide } else { Width::Narrow },
+            seeds,
+            seed: stream.seed,
+            worker_number: stream.worker_number,
+            scheme: stream.seeding,
+            reseeds: stream.reseed_each_loop,
+        },
         parts,
     })
 }

@@ -210,6 +210,36 @@ impl Limits {
     }
 }
 
+/// How a job goes over its files.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct FileHandling {
+    pub(super) choice: FileChoice,
+    /// Files that are open at most.
+    pub(super) open_files: usize,
+    pub(super) opening: Opening,
+    /// A log shows what is noted.
+    pub(super) notes: bool,
+    /// Files are removed between loops.
+    pub(super) removes: bool,
+    /// What is cached is dropped before each loop but the first, where a file begins again, and before reading back.
+    pub(super) evicts: bool,
+}
+
+/// What a worker's generators of random numbers begin with.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct SeedPlan {
+    pub(super) width: Width,
+    /// Of each generator.
+    pub(super) seeds: Seeds,
+    /// The seed itself, which all workers share.
+    pub(super) seed: u64,
+    /// Among all workers of all jobs, from 1.
+    pub(super) worker_number: u32,
+    pub(super) scheme: Seeding,
+    /// Generators begin again with each loop.
+    pub(super) reseeds: bool,
+}
+
 /// The fixed part of a job's sources.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Script {
@@ -221,35 +251,20 @@ pub(super) struct Script {
     /// Random offsets are multiples of this, by [`Kind`].
     pub(super) align: [u64; 3],
     pub(super) parts: Parts,
-    pub(super) choice: FileChoice,
-    pub(super) open_files: usize,
-    pub(super) opening: Opening,
-    /// A log shows what is noted.
-    pub(super) notes: bool,
-    /// Files are removed between loops.
-    pub(super) removes: bool,
+    pub(super) files: FileHandling,
     pub(super) zones: Option<ZoneStride>,
     pub(super) limits: Limits,
     pub(super) flushing: Flushing,
-    /// What is cached is dropped before each loop but the first, where a file begins again, and before reading back.
-    pub(super) evicts: bool,
     pub(super) verifying: Option<Verifying>,
     pub(super) amid: Option<TrimAmid>,
     pub(super) handing: Handing,
-    pub(super) width: Width,
-    pub(super) seeds: Seeds,
-    /// The seed itself, which all workers share.
-    pub(super) seed: u64,
-    /// Among all workers of all jobs, from 1.
-    pub(super) worker_number: u32,
-    pub(super) seeding: Seeding,
-    pub(super) reseeds: bool,
+    pub(super) seeding: SeedPlan,
 }
 
 impl Script {
     /// An op that opens or closes a file, or the note of one. What closes a file waits for all that is done in it.
     pub(super) fn file_op(&self, kind: OpKind, file: usize) -> BlockOp {
-        let noted = self.opening == Opening::Noted;
+        let noted = self.files.opening == Opening::Noted;
         let role = if noted { Role::Note } else { Role::Load };
         BlockOp { role, after_all: kind == OpKind::Close && !noted, ..BlockOp::load(kind, file as u32, 0, 0) }
     }

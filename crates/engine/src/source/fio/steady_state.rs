@@ -72,7 +72,7 @@ impl SteadyBlocks {
         let range = part.length.min(part.file_length);
         let region_blocks = region_blocks(&steady, range, script.sizes[Kind::Write as usize].smallest);
         Some(SteadyBlocks {
-            register: Register::new(part.mapped, script.seeds.offset)?,
+            register: Register::new(part.mapped, script.seeding.seeds.offset)?,
             again: written_again(&steady),
             region: 0,
             region_blocks,

@@ -1,7 +1,7 @@
 //! Patterns that draw: each op's position is chosen among the equal steps of the range.
 
 use super::permute::Shuffle;
-use super::shape::{Piece, Spot};
+use super::shape::{OpRange, Piece};
 use crate::math::ln;
 use crate::rng::Rng;
 use crate::source::curve::{Curved, Ranks, Spread};
@@ -144,7 +144,7 @@ impl Positions {
     }
 
     #[inline]
-    pub(crate) fn spot(&self, position: u64, length: u32) -> Spot {
+    pub(crate) fn range(&self, position: u64, length: u32) -> OpRange {
         let Positioned { piece, first } = match &*self.pieces {
             [only] => *only,
             pieces => pieces[pieces.partition_point(|piece| piece.first <= position) - 1],
@@ -160,7 +160,7 @@ impl Positions {
                 Overrun::Shorten => wanted = piece.length - begin,
             }
         }
-        Spot { file: piece.file, offset: piece.start + begin, length: wanted as u32 }
+        OpRange { file: piece.file, offset: piece.start + begin, length: wanted as u32 }
     }
 }
 
@@ -257,11 +257,11 @@ mod tests {
     fn positions_lie_in_their_pieces() {
         let pieces = [(0, 100, 40), (1, 0, 3), (2, 0, 15)].map(|(file, start, length)| Piece { file, start, length });
         let positions = Positions::new(&pieces, 8, 8, Overrun::MoveBack);
-        let spots: Vec<_> = (0..6).map(|p| positions.spot(p, 8)).map(|s| (s.file, s.offset)).collect();
-        assert_eq!(spots, [(0, 100), (0, 108), (0, 116), (0, 124), (0, 132), (2, 0)]);
-        assert_eq!(positions.spot(4, 24), Spot { file: 0, offset: 116, length: 24 });
-        assert_eq!(positions.spot(5, 24), Spot { file: 2, offset: 0, length: 15 });
+        let ranges: Vec<_> = (0..6).map(|p| positions.range(p, 8)).map(|s| (s.file, s.offset)).collect();
+        assert_eq!(ranges, [(0, 100), (0, 108), (0, 116), (0, 124), (0, 132), (2, 0)]);
+        assert_eq!(positions.range(4, 24), OpRange { file: 0, offset: 116, length: 24 });
+        assert_eq!(positions.range(5, 24), OpRange { file: 2, offset: 0, length: 15 });
         let positions = Positions::new(&pieces, 8, 8, Overrun::Shorten);
-        assert_eq!(positions.spot(4, 24), Spot { file: 0, offset: 132, length: 8 });
+        assert_eq!(positions.range(4, 24), OpRange { file: 0, offset: 132, length: 8 });
     }
 }

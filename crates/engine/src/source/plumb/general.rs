@@ -1,8 +1,8 @@
 //! The long way: any plan, with a few branches an op.
 
 use super::draw::{Draw, OffsetDistribution, Overrun, Positions};
-use super::plan::{BlockOrder, PlumbPlan, Spotless};
-use super::shape::{Flushes, Kinds, SizesByKind, Spot};
+use super::plan::{BlockOrder, ListedPlace, PlumbPlan};
+use super::shape::{Flushes, Kinds, OpRange, SizesByKind};
 use super::walk::Walk;
 use super::walkers::Walkers;
 use crate::op::BlockOp;
@@ -25,7 +25,7 @@ pub struct General {
 enum Places {
     Walk(Walk),
     Draw { draw: Draw, positions: Positions, ops_left: u64, bytes_left: u64 },
-    List { places: Box<[Spotless]>, at: usize, passes_left: u64 },
+    List { places: Box<[ListedPlace]>, at: usize, passes_left: u64 },
     Walkers { walkers: Box<Walkers>, bytes_left: u64 },
 }
 
@@ -60,7 +60,7 @@ impl Places {
     }
 
     #[inline]
-    fn next(&mut self, kind: OpKind, length: u32) -> Option<Spot> {
+    fn next(&mut self, kind: OpKind, length: u32) -> Option<OpRange> {
         match self {
             Places::Walk(walk) => walk.next(length),
             Places::Draw { draw, positions, ops_left, bytes_left } => {
@@ -68,29 +68,29 @@ impl Places {
                     return None;
                 }
                 *ops_left = ops_left.checked_sub(1)?;
-                let spot = positions.spot(draw.next(kind), length);
-                *bytes_left = bytes_left.saturating_sub(u64::from(spot.length));
-                Some(spot)
+                let range = positions.range(draw.next(kind), length);
+                *bytes_left = bytes_left.saturating_sub(u64::from(range.length));
+                Some(range)
             }
             Places::Walkers { walkers, bytes_left } => {
                 if *bytes_left == 0 {
                     return None;
                 }
-                let spot = walkers.next(kind, length);
-                *bytes_left = bytes_left.saturating_sub(u64::from(spot.length));
-                Some(spot)
+                let range = walkers.next(kind, length);
+                *bytes_left = bytes_left.saturating_sub(u64::from(range.length));
+                Some(range)
             }
             Places::List { places, at, passes_left } => {
                 if *passes_left == 0 {
                     return None;
                 }
-                let Spotless { file, offset, room } = places[*at];
+                let ListedPlace { file, offset, room } = places[*at];
                 *at += 1;
                 if *at == places.len() {
                     *at = 0;
                     *passes_left -= 1;
                 }
-                Some(Spot { file, offset, length: u64::from(length).min(room) as u32 })
+                Some(OpRange { file, offset, length: u64::from(length).min(room) as u32 })
             }
         }
     }
@@ -118,7 +118,7 @@ impl Source for General {
         }
         let kind = self.kinds.next();
         let length = self.sizes.of(kind).next(&mut self.size_rng);
-        let Spot { file, offset, length } = self.places.next(kind, length)?;
+        let OpRange { file, offset, length } = self.places.next(kind, length)?;
         if kind == OpKind::Write {
             self.flushes.wrote(file);
         }

@@ -96,13 +96,13 @@ pub enum PlanError {
 pub(crate) enum BlockOrder {
     Walk(Direction),
     Draw(OffsetDistribution),
-    List(Box<[Spotless]>),
+    List(Box<[ListedPlace]>),
     Walkers { walking: Walking, count: u32 },
 }
 
 /// A listed place, whose length is known only with the op.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Spotless {
+pub(crate) struct ListedPlace {
     pub(crate) file: u32,
     pub(crate) offset: u64,
     /// Bytes from here to the end of the piece.
@@ -514,7 +514,7 @@ fn planned_zones(zones: &[Zone], positions: u64) -> Result<Box<[PlannedZone]>, P
     Ok(planned.into())
 }
 
-fn listed(offsets: &[Bytes], pieces: &[Piece], alignment: u64) -> Result<Box<[Spotless]>, PlanError> {
+fn listed(offsets: &[Bytes], pieces: &[Piece], alignment: u64) -> Result<Box<[ListedPlace]>, PlanError> {
     if offsets.is_empty() {
         return Err(bad("the list has no offsets: name at least one"));
     }
@@ -524,7 +524,7 @@ fn listed(offsets: &[Bytes], pieces: &[Piece], alignment: u64) -> Result<Box<[Sp
         for piece in pieces {
             if within < piece.length {
                 let room = piece.length - within;
-                return Ok(Spotless { file: piece.file, offset: piece.start + within, room });
+                return Ok(ListedPlace { file: piece.file, offset: piece.start + within, room });
             }
             within -= piece.length;
         }

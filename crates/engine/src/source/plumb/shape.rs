@@ -17,7 +17,7 @@ pub(crate) struct Piece {
 
 /// The place of one op.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Spot {
+pub(crate) struct OpRange {
     pub(crate) file: u32,
     pub(crate) offset: u64,
     pub(crate) length: u32,

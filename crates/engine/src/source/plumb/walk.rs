@@ -1,7 +1,7 @@
 //! Patterns that walk: upwards, downwards, by strides. Each goes through one piece of its range, then the next, and
 //! covers all of it in a pass; what is left of a piece at its end makes a shorter op.
 
-use super::shape::{Piece, Spot};
+use super::shape::{OpRange, Piece};
 
 /// How a piece is walked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl Walk {
 
     /// The next op's place; `None` after the last pass.
     #[inline]
-    pub(crate) fn next(&mut self, length: u32) -> Option<Spot> {
+    pub(crate) fn next(&mut self, length: u32) -> Option<OpRange> {
         if self.passes_left == 0 {
             return None;
         }
@@ -96,7 +96,7 @@ impl Walk {
                 (begin, length)
             }
         };
-        Some(Spot { file: piece.file, offset: piece.start + begin, length: length as u32 })
+        Some(OpRange { file: piece.file, offset: piece.start + begin, length: length as u32 })
     }
 }
 
@@ -110,7 +110,7 @@ mod tests {
     }
 
     fn all(walk: &mut Walk, size: u32) -> Vec<(u32, u64, u32)> {
-        std::iter::from_fn(|| walk.next(size)).map(|spot| (spot.file, spot.offset, spot.length)).collect()
+        std::iter::from_fn(|| walk.next(size)).map(|range| (range.file, range.offset, range.length)).collect()
     }
 
     #[test]
@@ -144,10 +144,10 @@ mod tests {
             let mut walk = Walk::new(pieces(&lengths), direction, smallest, 1);
             let mut touched: Vec<Vec<u32>> = lengths.iter().map(|&length| vec![0; length as usize]).collect();
             let mut turn = sizes.iter().cycle();
-            while let Some(spot) = walk.next(*turn.next().unwrap()) {
-                prop_assert!(spot.length > 0);
-                let begin = (spot.offset - 100 * u64::from(spot.file)) as usize;
-                for byte in &mut touched[spot.file as usize][begin..begin + spot.length as usize] {
+            while let Some(range) = walk.next(*turn.next().unwrap()) {
+                prop_assert!(range.length > 0);
+                let begin = (range.offset - 100 * u64::from(range.file)) as usize;
+                for byte in &mut touched[range.file as usize][begin..begin + range.length as usize] {
                     *byte += 1;
                 }
             }

@@ -1,7 +1,7 @@
 //! Patterns of several walkers that share a range. Each op is of one of them, chosen at random: where ops arrive at random
 //! times (Poisson), each walker's ops then do so as well, at its share of the rate.
 
-use super::shape::{Piece, Spot};
+use super::shape::{OpRange, Piece};
 use crate::rng::Rng;
 use plumb_workload::OpKind;
 
@@ -114,7 +114,7 @@ impl Walkers {
 
     /// The place of the next op.
     #[inline]
-    pub(crate) fn next(&mut self, kind: OpKind, length: u32) -> Spot {
+    pub(crate) fn next(&mut self, kind: OpKind, length: u32) -> OpRange {
         let rng = &mut self.rng;
         let begin = match &mut self.kind {
             Kind::Reuse(walk) => {
@@ -137,7 +137,7 @@ impl Walkers {
         // What would run over the end is shorter; a range has room for its smallest op.
         let begin = begin.min(self.piece.length.saturating_sub(1));
         let length = u64::from(length).min(self.piece.length - begin) as u32;
-        Spot { file: self.piece.file, offset: self.piece.start + begin, length }
+        OpRange { file: self.piece.file, offset: self.piece.start + begin, length }
     }
 }
 
@@ -293,13 +293,13 @@ mod tests {
         let mut expected = None;
         let mut runs = 0;
         for _ in 0..4096 {
-            let spot = walk.next(OpKind::Read, 16 << 10);
-            let at = spot.offset - piece.start;
+            let range = walk.next(OpKind::Read, 16 << 10);
+            let at = range.offset - piece.start;
             if expected != Some(at) {
                 runs += 1;
                 assert!(((2 << 20) - RUN_ALIGN..6 << 20).contains(&at) && at.is_multiple_of(RUN_ALIGN), "{at}");
             }
-            assert_eq!((spot.file, spot.length), (3, 16 << 10));
+            assert_eq!((range.file, range.length), (3, 16 << 10));
             expected = Some(at + (16 << 10));
         }
         assert_eq!(runs, 64, "64 ops of 16 KiB each");
@@ -310,10 +310,10 @@ mod tests {
         let piece = Piece { file: 0, start: 0, length: REUSE_LEAF + 100 };
         let mut walk = Walkers::new(Walking::Reuse, 3, piece, Rng::new(5));
         for _ in 0..1000 {
-            let spot = walk.next(OpKind::Write, 4096);
+            let range = walk.next(OpKind::Write, 4096);
             assert!(
-                spot.offset + u64::from(spot.length) <= piece.length && spot.offset.is_multiple_of(4096),
-                "{spot:?}"
+                range.offset + u64::from(range.length) <= piece.length && range.offset.is_multiple_of(4096),
+                "{range:?}"
             );
         }
     }

@@ -49,7 +49,11 @@ pub fn run(arguments: &GateArguments, common: &Common) -> Result<End, Stopped> {
         return Err(Stopped::usage("--margin: expected a share above 0 and up to 100%, such as `5%`"));
     }
     arguments.hosts.join()?;
-    let outputs = [("--junit", &arguments.junit), ("--md", &arguments.md), ("--bencher", &arguments.bencher)];
+    let outputs = [
+        ("--junit", &arguments.outputs.junit),
+        ("--md", &arguments.outputs.md),
+        ("--bencher", &arguments.outputs.bencher),
+    ];
     let named = outputs.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?)));
     named.into_iter().try_for_each(|(option, path)| writable(option, path))?;
     let baseline = match (&arguments.baseline, &arguments.keep) {
@@ -218,12 +222,12 @@ fn write_all(arguments: &GateArguments, gate: &Gate, common: &Common) -> Result<
         Some(path) => Ok::<(), Stopped>(OutputFile::named(option, path).replace(text()?.as_bytes())?),
         None => Ok(()),
     };
-    write("--junit", &arguments.junit, &|| Ok(page::junit(gate)))?;
-    write("--md", &arguments.md, &|| Ok(page::markdown(gate)))?;
-    write("--bencher", &arguments.bencher, &|| {
+    write("--junit", &arguments.outputs.junit, &|| Ok(page::junit(gate)))?;
+    write("--md", &arguments.outputs.md, &|| Ok(page::markdown(gate)))?;
+    write("--bencher", &arguments.outputs.bencher, &|| {
         Ok(json::to_string_pretty(&page::bencher(gate)).map_err(Stopped::io)? + "\n")
     })?;
-    if arguments.github {
+    if arguments.outputs.github {
         session::to_github(&page::annotations(gate), &page::markdown(gate), common.json)?;
     }
     Ok(())

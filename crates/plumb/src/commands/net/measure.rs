@@ -1,7 +1,7 @@
 //! The measurement itself: round trips idle and loaded, connections, streams, datagrams.
 
 use plumb_cli::progress::StatusLine;
-use plumb_engine::net::Elsewhere;
+use plumb_engine::net::LocalAddress;
 use plumb_engine::signals::StopFlag;
 use plumb_report::format;
 use plumb_result::{Datagrams, NET_SCHEMA, Network, RoundTrips, Throughput};
@@ -139,9 +139,9 @@ impl Bench {
     }
 
     fn protocol(&self) -> Option<Protocol> {
-        Some(match &self.place.elsewhere {
-            Some(Elsewhere::Unix(_)) => Protocol::Unix,
-            Some(Elsewhere::Vsock { .. }) => Protocol::Vsock,
+        Some(match &self.place.local_address {
+            Some(LocalAddress::Unix(_)) => Protocol::Unix,
+            Some(LocalAddress::Vsock { .. }) => Protocol::Vsock,
             None if self.multipath => Protocol::Mptcp,
             None => return None,
         })
@@ -195,7 +195,7 @@ impl Bench {
         };
         self.begins(&line, "connections", 2);
         // A socket without ports has one connection.
-        let connections = match idle.is_some() && self.place.elsewhere.is_none() {
+        let connections = match idle.is_some() && self.place.local_address.is_none() {
             true => Some(self.rounds(Params { connects: true, ..Params::default() }, "connecting")?),
             false => None,
         };
@@ -217,7 +217,7 @@ impl Bench {
             self.rx,
         ))?;
         self.begins(&line, "datagrams", 6);
-        let datagrams = if self.place.elsewhere.is_none() { Some(self.datagrams()?) } else { None };
+        let datagrams = if self.place.local_address.is_none() { Some(self.datagrams()?) } else { None };
         let largest = sent.ending.streams.first().map(|whole| whole.largest).unwrap_or_default();
         let local = sent.report.streams.first().and_then(|stream| stream.local.0.parse().ok());
         let begun = with_link(local, begun);

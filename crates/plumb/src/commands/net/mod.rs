@@ -7,15 +7,15 @@ mod series;
 
 use crate::args::NetArguments;
 use measure::Bench;
-use plumb_channel::{Fingerprint, Identity, KeyError, Trust};
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::output;
 use plumb_cli::session;
-use plumb_engine::net::Elsewhere;
+use plumb_engine::net::LocalAddress;
 use plumb_engine::signals;
 use plumb_report::net::page;
 use plumb_result::Network;
+use plumb_tls::{Fingerprint, Identity, KeyError, Trust};
 use plumb_tools_net::iperf3::{End as Role, Iperf3Settings, Server};
 use plumb_tools_net_run::iperf3::client::Place;
 use plumb_tools_net_run::iperf3::output::Paper;
@@ -41,8 +41,8 @@ pub fn run(arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
             interval_s: 0.0,
             ..Iperf3Settings::new(role)
         };
-        let bind = match (&arguments.bind, arguments.bind.as_deref().and_then(Elsewhere::parse)) {
-            (_, Some(elsewhere)) => Bind::Elsewhere(elsewhere.map_err(Stopped::usage)?),
+        let bind = match (&arguments.bind, arguments.bind.as_deref().and_then(LocalAddress::parse)) {
+            (_, Some(address)) => Bind::Local(address.map_err(Stopped::usage)?),
             (address, None) => address.as_deref().map(ip_of).transpose()?.into(),
         };
         return server::serve(&settings, &Server::default(), bind, own, &Paper::default(), stop);
@@ -56,7 +56,7 @@ pub fn run(arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
         return series::stored(&place, arguments, common);
     }
     let trust = arguments.keys.as_deref().map(Trust::load).transpose().map_err(no_keys)?;
-    let bind = match place.elsewhere {
+    let bind = match place.local_address {
         Some(_) => None,
         None => arguments.bind.as_deref().map(ip_of).transpose()?,
     };

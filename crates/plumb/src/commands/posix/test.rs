@@ -234,7 +234,7 @@ fn beginning(calls: &[String]) -> Vec<String> {
 fn facts(facts: &Facts) -> BTreeMap<String, String> {
     let yes = |has: bool| if has { "yes" } else { "no" }.to_owned();
     let kinds = Kind::ALL.iter().copied().filter(|kind| facts.can_make(*kind)).map(Kind::name).collect::<Vec<_>>();
-    let modes = FALLOCATE.iter().enumerate().filter(|(bit, _)| facts.fallocate >> bit & 1 == 1);
+    let modes = FALLOCATE.iter().enumerate().filter(|(bit, _)| facts.features.fallocate >> bit & 1 == 1);
     let modes: Vec<&str> = modes.map(|(_, (name, _))| if *name == "0" { "allocate" } else { *name }).collect();
     let align = match facts.dio_align {
         (0, _) => "unknown".to_owned(),
@@ -247,21 +247,21 @@ fn facts(facts: &Facts) -> BTreeMap<String, String> {
         ("longest name", format!("{} bytes", facts.name_max)),
         ("longest target of a link", format!("{} bytes", facts.symlink_max)),
         ("step of times of change", format!("{} µs or less", facts.step_ns / 1000)),
-        ("flag immutable", yes(facts.immutable)),
-        ("flag append-only", yes(facts.append_only)),
-        ("attributes of users", yes(facts.xattr)),
-        ("access control lists", yes(facts.acl)),
-        ("hard links", yes(facts.links)),
-        ("O_TMPFILE", yes(facts.tmpfile)),
-        ("RENAME_EXCHANGE", yes(facts.exchange)),
-        ("RENAME_NOREPLACE", yes(facts.noreplace)),
-        ("RENAME_WHITEOUT", yes(facts.whiteout)),
-        ("FICLONE", yes(facts.clone)),
+        ("flag immutable", yes(facts.features.immutable)),
+        ("flag append-only", yes(facts.features.append_only)),
+        ("attributes of users", yes(facts.features.xattr)),
+        ("access control lists", yes(facts.features.acl)),
+        ("hard links", yes(facts.features.links)),
+        ("O_TMPFILE", yes(facts.features.tmpfile)),
+        ("RENAME_EXCHANGE", yes(facts.features.exchange)),
+        ("RENAME_NOREPLACE", yes(facts.features.noreplace)),
+        ("RENAME_WHITEOUT", yes(facts.features.whiteout)),
+        ("FICLONE", yes(facts.features.clone)),
         ("fallocate", if modes.is_empty() { "no".to_owned() } else { modes.join(", ") }),
-        ("O_DIRECT", yes(facts.direct)),
+        ("O_DIRECT", yes(facts.features.direct)),
         ("alignment of O_DIRECT", align),
         ("directories count subdirectories", yes(facts.counts_subdirectories)),
-        ("time of birth", yes(facts.btime)),
+        ("time of birth", yes(facts.features.btime)),
     ];
     rows.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }

@@ -5,12 +5,12 @@ use super::file::{StudyFile, find};
 use super::hosts::LabHosts;
 use super::report::{end, found};
 use super::watch::StudyReporter;
-use crate::args::{MeanwhileArguments, ReportFile};
+use crate::args::{LiveArguments, ReportFile};
 use clap::Args;
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::hosts::HostsArguments;
-use plumb_cli::meanwhile::Outlets;
+use plumb_cli::live_output::Outlets;
 use plumb_cli::output::error_line;
 use plumb_cli::ranks;
 use plumb_cli::session;
@@ -52,7 +52,7 @@ pub struct ConductArguments {
     pub report_file: ReportFile,
     /// What is shown and sent while it goes on.
     #[command(flatten)]
-    pub meanwhile: MeanwhileArguments,
+    pub live_output: LiveArguments,
 }
 
 /// Arguments of `plumb study resume`.
@@ -230,7 +230,7 @@ impl StudySite {
         common: &Common,
         arguments: &ConductArguments,
     ) -> Result<End, Stopped> {
-        let Outlets { streams, has_screen } = Outlets::open(&arguments.meanwhile, common)?;
+        let Outlets { streams, has_screen } = Outlets::open(&arguments.live_output, common)?;
         let stream = has_screen || !streams.is_empty();
         let mut teller = StudyReporter::with_streams(streams);
         teller.tell(&format!("study {} · {} plots, {} runs", study.id, study.plan.plots.len(), study.plan.runs.len()));

@@ -134,24 +134,9 @@ pub struct ReplayArguments {
     /// How files that are read get their blocks: write, allocate or sparse.
     #[arg(long, default_value = "write", value_name = "HOW")]
     pub prepare: String,
-    /// Of reads and writes alone: ops in flight at most; those beyond wait, and are counted [default: 256].
-    #[arg(long, value_name = "N")]
-    pub depth: Option<u32>,
-    /// Of reads and writes alone: go around the page cache.
-    #[arg(long)]
-    pub direct: bool,
-    /// Of reads and writes alone: divide offsets by this.
-    #[arg(long, value_name = "N")]
-    pub scale: Option<u32>,
-    /// Of reads and writes alone: add this to offsets.
-    #[arg(long, value_name = "SIZE")]
-    pub shift: Option<Bytes>,
-    /// Of reads and writes alone: fold offsets into so much.
-    #[arg(long, value_name = "SIZE")]
-    pub fold: Option<Bytes>,
-    /// Of reads and writes alone: round offsets down to a multiple of this.
-    #[arg(long, value_name = "SIZE")]
-    pub align: Option<Bytes>,
+    /// What only a recording of reads and writes alone can be replayed with.
+    #[command(flatten)]
+    pub data: DataReplayArguments,
     /// Replay N copies at the same time: reads and writes alone in N places one behind another, calls on files of their own. Several
     /// ranks share the copies.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -179,11 +164,34 @@ pub struct ReplayArguments {
     pub translate: bool,
 }
 
+/// How reads and writes are replayed that are all of a recording.
+#[derive(Debug, Default, Args)]
+pub struct DataReplayArguments {
+    /// Of reads and writes alone: ops in flight at most; those beyond wait, and are counted [default: 256].
+    #[arg(long, value_name = "N")]
+    pub depth: Option<u32>,
+    /// Of reads and writes alone: go around the page cache.
+    #[arg(long)]
+    pub direct: bool,
+    /// Of reads and writes alone: divide offsets by this.
+    #[arg(long, value_name = "N")]
+    pub scale: Option<u32>,
+    /// Of reads and writes alone: add this to offsets.
+    #[arg(long, value_name = "SIZE")]
+    pub shift: Option<Bytes>,
+    /// Of reads and writes alone: fold offsets into so much.
+    #[arg(long, value_name = "SIZE")]
+    pub fold: Option<Bytes>,
+    /// Of reads and writes alone: round offsets down to a multiple of this.
+    #[arg(long, value_name = "SIZE")]
+    pub align: Option<Bytes>,
+}
+
 impl ReplayArguments {
     /// A replay of a file, in which nothing is asked for.
     fn plain(file: PathBuf, at: PathBuf) -> ReplayArguments {
         let report_file = ReportFile { path: None };
-        let report = PageArguments { runs: 1, name: None, output: None, report_file, meanwhile: Default::default() };
+        let report = PageArguments { runs: 1, name: None, output: None, report_file, live_output: Default::default() };
         ReplayArguments {
             file,
             at,
@@ -193,12 +201,7 @@ impl ReplayArguments {
             below: None,
             threads: None,
             prepare: "write".to_owned(),
-            depth: None,
-            direct: false,
-            scale: None,
-            shift: None,
-            fold: None,
-            align: None,
+            data: DataReplayArguments::default(),
             clones: None,
             loops: None,
             with: Vec::new(),

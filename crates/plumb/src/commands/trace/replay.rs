@@ -5,7 +5,7 @@ use crate::commands::measure::measure;
 use plumb_bench::{Place, Policies, RunRequest};
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
-use plumb_cli::meanwhile::Meanwhile;
+use plumb_cli::live_output::LiveOutput;
 use plumb_cli::output::{self, error_line};
 use plumb_cli::progress::LiveWarnings;
 use plumb_cli::ranks::joined;
@@ -51,7 +51,7 @@ pub fn run(arguments: &ReplayArguments, common: &Common) -> Result<End, Stopped>
         output::print(&native::to_toml(&workload).map_err(Stopped::usage)?);
         return Ok(End::Done);
     }
-    let mut meanwhile = Meanwhile::open(&arguments.report.meanwhile, LiveWarnings::of(common), common)?;
+    let mut live_output = LiveOutput::open(&arguments.report.live_output, LiveWarnings::of(common), common)?;
     let mut bench = session::bench(common)?;
     if !common.json {
         session::announce(&format!("replays {} at {}", arguments.file.display(), arguments.at.display()));
@@ -66,7 +66,7 @@ pub fn run(arguments: &ReplayArguments, common: &Common) -> Result<End, Stopped>
         dialect: None,
         sim_run,
     };
-    let measured = measure(&mut bench, &request, &arguments.report, &mut meanwhile)?;
+    let measured = measure(&mut bench, &request, &arguments.report, &mut live_output)?;
     let different = if arguments.strict { measured.replayed_differently() } else { 0 };
     let end = measured.present(&[], &arguments.report, bench.results.store.as_ref(), common)?;
     if different > 0 && !matches!(end, End::Interrupted) {
@@ -205,11 +205,11 @@ fn of_ops(
     };
     let has = |kind| survey.ops.contains_key(&kind);
     let clones = arguments.clones.unwrap_or(1).max(1);
-    let (scale, shift) = (arguments.scale.unwrap_or(1).max(1), arguments.shift.unwrap_or_default());
+    let (scale, shift) = (arguments.data.scale.unwrap_or(1).max(1), arguments.data.shift.unwrap_or_default());
     let largest = survey.largest_read.max(survey.largest_write);
     let reach = survey.reaches.iter().copied().max().unwrap_or(0);
     let one = (reach / u64::from(scale)).saturating_add(largest).saturating_add(shift.0);
-    let one = arguments.fold.map_or(one, |fold| fold.0).next_multiple_of(4096).max(4096);
+    let one = arguments.data.fold.map_or(one, |fold| fold.0).next_multiple_of(4096).max(4096);
     // Of a directory or a simulated device, each rank has its own, with its own copies.
     let ranks = if matches!(at, At::Place(_)) { ranks() } else { 1 };
     let size = one.saturating_mul(u64::from(clones / ranks).max(1));
@@ -223,8 +223,8 @@ fn of_ops(
         sheet: true,
         scale,
         shift,
-        fold: arguments.fold,
-        align: arguments.align,
+        fold: arguments.data.fold,
+        align: arguments.data.align,
         clones,
         clone_every: Bytes(if clones > 1 { one } else { 0 }),
         loops: arguments.loops.unwrap_or(1).into(),
@@ -270,10 +270,10 @@ fn of_ops(
         }
     };
     let group = WorkerGroup {
-        depth: if has_queue { arguments.depth.unwrap_or(DEPTH) } else { 1 },
+        depth: if has_queue { arguments.data.depth.unwrap_or(DEPTH) } else { 1 },
         backend: if has_queue { Backend::Auto } else { Backend::Psync },
         on_error: OnError::Continue,
-        files: FileRules { direct: arguments.direct, ..FileRules::default() },
+        files: FileRules { direct: arguments.data.direct, ..FileRules::default() },
         ..WorkerGroup::new(TARGET, BlockStream::from(recording))
     };
     Ok((target, group))
@@ -287,12 +287,12 @@ fn of_calls(
     place: &Place,
 ) -> Result<(Target, WorkerGroup), Stopped> {
     let only_ops = [
-        ("--depth", arguments.depth.is_some()),
-        ("--direct", arguments.direct),
-        ("--scale", arguments.scale.is_some()),
-        ("--shift", arguments.shift.is_some()),
-        ("--fold", arguments.fold.is_some()),
-        ("--align", arguments.align.is_some()),
+        ("--depth", arguments.data.depth.is_some()),
+        ("--direct", arguments.data.direct),
+        ("--scale", arguments.data.scale.is_some()),
+        ("--shift", arguments.data.shift.is_some()),
+        ("--fold", arguments.data.fold.is_some()),
+        ("--align", arguments.data.align.is_some()),
     ];
     if let Some((option, _)) = only_ops.iter().find(|(_, is_given)| *is_given) {
         return Err(Stopped::usage(format!(
@@ -372,7 +372,7 @@ fn timing(arguments: &ReplayArguments) -> Result<Timing, Stopped> {
 }
 
 fn cache(arguments: &ReplayArguments) -> Result<CachePolicy, Stopped> {
-    Ok(match (arguments.cache.as_str(), arguments.direct) {
+    Ok(match (arguments.cache.as_str(), arguments.data.direct) {
         ("as-is", false) => CachePolicy::AsIs,
         ("as-is", true) => CachePolicy::Direct,
         ("cold", false) => CachePolicy::Cold,

@@ -4,9 +4,11 @@ use super::control::{Control, PATIENCE, PURPOSE, TestError};
 use super::output::Out;
 use super::running::{Running, blocks_of};
 use super::{Local, named, start_of};
-use plumb_channel::{Channel, Trust, random};
-use plumb_engine::net::{Elsewhere, Flow, Flows, SocketOptions, connect_tcp, datagram_socket, has_sctp, segment_bytes};
+use plumb_engine::net::{
+    Flow, Flows, LocalAddress, SocketOptions, connect_tcp, datagram_socket, has_sctp, segment_bytes,
+};
 use plumb_engine::signals::StopFlag;
+use plumb_tls::{Channel, Trust, random};
 use plumb_tools_net::iperf3::{
     COOKIE_BYTES, COOKIE_LETTERS, Ending, Opened, PARAMS_BYTES_MAX, Params, RESULTS_BYTES_MAX, Report, Results, State,
     UDP_HELLO, UDP_REPLIES, Unit, flow,
@@ -35,7 +37,7 @@ pub struct Place {
     /// Port of the control connection, and of the streams.
     pub port: u16,
     /// Where it is instead, if that is not on the Internet.
-    pub elsewhere: Option<Elsewhere>,
+    pub local_address: Option<LocalAddress>,
     /// This end's address.
     pub bind: Option<IpAddr>,
     /// Whether only IPv6 or only IPv4 is used.
@@ -92,9 +94,9 @@ impl Place {
     /// A connection to the first address that answers, and the time that TCP took for it, ns.
     fn connect(&self) -> Result<(Control, SocketAddr, u64), TestError> {
         let failed = |error: &dyn std::fmt::Display| TestError::Connect(plain(&error.to_string()));
-        if let Some(elsewhere) = &self.elsewhere {
+        if let Some(address) = &self.local_address {
             let began = Instant::now();
-            let socket = elsewhere.connect().map_err(|error| failed(&error))?;
+            let socket = address.connect().map_err(|error| failed(&error))?;
             let connect_ns = began.elapsed().as_nanos() as u64;
             let control = secured(Control::new(socket.into(), self.local.keep_alive)?, self.trust.as_ref())?;
             return Ok((control, SocketAddr::from(([0; 4], 0)), connect_ns));
@@ -305,8 +307,8 @@ fn connect_streams(
     let (mut flows, mut opened) = (Vec::new(), Vec::new());
     for (number, sends) in (0u16..).zip(all) {
         let from = place.from(place.client_port.map_or(0, |port| port.saturating_add(number)), &to);
-        let socket: OwnedFd = if let Some(elsewhere) = &place.elsewhere {
-            let mut socket = TcpStream::from(elsewhere.connect().map_err(|error| failed(&error))?);
+        let socket: OwnedFd = if let Some(address) = &place.local_address {
+            let mut socket = TcpStream::from(address.connect().map_err(|error| failed(&error))?);
             socket.write_all(cookie).map_err(|error| failed(&error))?;
             opened.push(named(socket.local_addr(), socket.peer_addr(), socket.as_raw_fd(), sends));
             socket.into()

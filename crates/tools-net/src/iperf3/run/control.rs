@@ -1,7 +1,7 @@
 //! A control connection, plain or in TLS: bytes within deadlines and limits. What they mean is in `plumb_tools_net::iperf3`.
 
-use plumb_channel::{Channel, ChannelError};
 use plumb_engine::net::KeepAlive;
+use plumb_tls::{Channel, ChannelError};
 use plumb_tools_net::iperf3::{Denied, Json, State, error_text};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;

@@ -116,7 +116,7 @@ fn as_client(
     let place = client::Place {
         host: client.host.clone(),
         port: settings.port,
-        elsewhere: None,
+        local_address: None,
         bind,
         is_v6: settings.is_v6,
         client_port: client.client_port,

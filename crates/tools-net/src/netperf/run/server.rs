@@ -177,7 +177,7 @@ fn client(shared: &Shared, mut control: Control, peer: IpAddr) -> Result<(), Tes
                 knows = shared
                     .passphrase
                     .as_deref()
-                    .is_none_or(|own| plumb_channel::same(own.as_bytes(), message.passphrase()));
+                    .is_none_or(|own| plumb_tls::same(own.as_bytes(), message.passphrase()));
             }
             Some(Kind::Omni | Kind::Stream | Kind::Connects) if knows => {
                 match Request::read(&message)

@@ -256,7 +256,7 @@ fn a_narrow_generator_is_kept_where_it_is_asked_for() {
         let ranges = vec![FileRange { start: Bytes(0), length: Bytes(1 << 40) }];
         let sizes = ByKind::all(JobSize::Fixed(Bytes(1)));
         let wide = Stream { generator, sizes, ranges, coverage: Coverage::Again, ..stream(Does::Read, random()) };
-        plan(&job(wide), &[1 << 40], Handing::Inline).expect("a plan").script.width
+        plan(&job(wide), &[1 << 40], Handing::Inline).expect("a plan").script.seeding.width
     };
     use crate::rng::fio::Width;
     assert_eq!(width(RandomGenerator::Taus88), Width::Wide);
@@ -469,7 +469,7 @@ fn files_are_opened_before_they_are_used_and_closed_in_the_end() {
             let mut few = job(few);
             few.verify = verified.then(fio::verify);
             let plan = plan(&few, &[256 * KIB; 5], Handing::Queued).expect("a plan");
-            assert!(plan.script.opening == Opening::Told);
+            assert!(plan.script.files.opening == Opening::Told);
             let mut open = [false; 5];
             for op in ops(&plan, 100_000) {
                 let open = &mut open[op.file as usize];
@@ -490,7 +490,7 @@ fn files_are_opened_before_they_are_used_and_closed_in_the_end() {
 fn a_log_shows_where_files_are_opened_and_closed() {
     let shown = |tried: &Tried, lengths: &[u64]| -> String {
         let plan = noted(tried, lengths, Handing::Inline).expect("a plan");
-        assert!(plan.script.opening == Opening::Noted);
+        assert!(plan.script.files.opening == Opening::Noted);
         let word = |op: &BlockOp| match (op.role, op.kind) {
             (Role::Note, OpKind::Open) => format!("open{}", op.file),
             (Role::Note, OpKind::Close) => format!("close{}", op.file),
@@ -591,7 +591,7 @@ fn a_plan_tells_what_it_needs() {
     let told = plan(&job(mixed), &[MIB, MIB], Handing::Inline).expect("a plan");
     assert_eq!((told.smallest_block_bytes(), told.largest_block_bytes()), (4096, 16384));
     assert_eq!(told.working_set_bytes(), 2 * MIB);
-    assert!(told.script.opening == Opening::Before);
+    assert!(told.script.files.opening == Opening::Before);
 }
 
 #[test]

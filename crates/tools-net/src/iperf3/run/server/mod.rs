@@ -7,13 +7,13 @@ use super::Local;
 use super::control::{Control, PURPOSE, TestError};
 use super::output::Paper;
 use crossbeam_channel::Sender;
-use plumb_channel::{Channel, FIRST_BYTE, Identity, same};
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::output::error_line;
 use plumb_cli::pending::{Pending, PendingLimits};
 use plumb_cli::unauthenticated::warn_beyond_loopback;
-use plumb_engine::net::{ConnectError, Elsewhere, SocketOptions, datagram_socket, has_sctp, listen_tcp};
+use plumb_engine::net::{ConnectError, LocalAddress, SocketOptions, datagram_socket, has_sctp, listen_tcp};
 use plumb_engine::signals::StopFlag;
+use plumb_tls::{Channel, FIRST_BYTE, Identity, same};
 use plumb_tools_net::iperf3::{
     AUTHORIZATION_FAILED, COOKIE_BYTES, Gate, Iperf3Settings, Limits, Output, Server as Asked, State, udp_reply,
 };
@@ -157,8 +157,8 @@ pub fn serve(
     warn_of_strangers(&bind, identity.is_some() || gate.is_some());
     let port = sockets.tcp.first().and_then(|first| first.local_addr().ok()).map_or(settings.port, |at| at.port());
     let place = match &bind {
-        Bind::Elsewhere(Elsewhere::Unix(path)) => path.display().to_string(),
-        Bind::Elsewhere(Elsewhere::Vsock { port, .. }) => format!("vsock port {port}"),
+        Bind::Local(LocalAddress::Unix(path)) => path.display().to_string(),
+        Bind::Local(LocalAddress::Vsock { port, .. }) => format!("vsock port {port}"),
         Bind::Loopback | Bind::Address(_) => port.to_string(),
     };
     let shared = Arc::new(Shared {
@@ -204,7 +204,7 @@ pub fn serve(
             }
         }
     }
-    if let Bind::Elsewhere(Elsewhere::Unix(path)) = &bind {
+    if let Bind::Local(LocalAddress::Unix(path)) = &bind {
         // It was made by this server. One that is gone already is no loss.
         let _ = std::fs::remove_file(path);
     }
@@ -246,7 +246,7 @@ pub enum Bind {
     /// At an address.
     Address(IpAddr),
     /// Not on the Internet.
-    Elsewhere(Elsewhere),
+    Local(LocalAddress),
 }
 
 impl From<Option<IpAddr>> for Bind {
@@ -259,8 +259,8 @@ fn listen(settings: &Iperf3Settings, bind: &Bind, local: &Local) -> Result<Socke
     let (four, six) = (IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv6Addr::LOCALHOST));
     let mut sockets = Sockets { tcp: Vec::new(), udp: Vec::new(), other: Vec::new() };
     let addresses = match (bind, settings.is_v6) {
-        (Bind::Elsewhere(elsewhere), _) => {
-            let socket = elsewhere.listen()?;
+        (Bind::Local(address), _) => {
+            let socket = address.listen()?;
             rustix::io::ioctl_fionbio(&socket, true)?;
             sockets.other.push(socket);
             Vec::new()

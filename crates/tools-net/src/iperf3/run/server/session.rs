@@ -7,8 +7,8 @@ use super::super::{named, now_ms, start_of, system};
 use super::{Arrival, LOOK_AGAIN, SETUP_PATIENCE, Shared, Waiting};
 use crossbeam_channel::RecvTimeoutError;
 use crossbeam_channel::{Receiver, Sender, unbounded};
-use plumb_channel::same;
 use plumb_engine::net::{Flow, Flows};
+use plumb_tls::same;
 use plumb_tools_net::iperf3::{
     COOKIE_BYTES, Json, Output, PARAMS_BYTES_MAX, Params, RESULTS_BYTES_MAX, Refused, Report, Results, State,
     answer_at, flow,

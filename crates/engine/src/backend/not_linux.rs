@@ -1,4 +1,4 @@
-//! Linux's own ways of I/O on other systems: each refuses by its name. None of these can be made, so none has any code.
+//! Stand-ins for Linux's own ways of I/O on other systems: each refuses by its name. None of these can be made, so none has any code.
 
 use crate::backend::priorities::Priorities;
 use crate::backend::queue_modes::LibaioModes;

@@ -1,4 +1,4 @@
-//! Descriptors of a job's files for looking at: workers open theirs for themselves, in other processes perhaps.
+//! A job's files, open so that the evidence about them can be read. Workers open their own, perhaps in other processes.
 
 use super::open::allow_open_files;
 use super::{FileUse, JobTarget};
@@ -13,13 +13,13 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 /// This many files of all targets of a phase together are checked; of more, some that are evenly spread.
-const LOOKED_MAX: usize = 256;
+const FILES_MAX: usize = 256;
 
 /// Descriptors that are left to others.
 const SPARE_DESCRIPTORS: usize = 1000;
 
 /// Files of one target, open to be checked.
-pub(crate) struct Look {
+pub(crate) struct EvidenceFiles {
     pub(crate) name: String,
     files: Vec<File>,
     /// How many it has.
@@ -28,21 +28,21 @@ pub(crate) struct Look {
     passed_over: bool,
 }
 
-impl Look {
+impl EvidenceFiles {
     /// One file under its own name; `None` where it keeps nothing to look at.
-    pub(crate) fn of_file(name: &str, path: &Path) -> Option<Look> {
+    pub(crate) fn of_file(name: &str, path: &Path) -> Option<EvidenceFiles> {
         // To open a pipe or a terminal is something that others see.
         let kind = path.metadata().ok()?.file_type();
         let keeps = kind.is_file() || kind.is_block_device();
         let fd = keeps.then(|| {
             crate::raw_open::open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, rustix::fs::Mode::empty())
         })?;
-        Some(Look { name: name.to_owned(), files: vec![File::from(fd.ok()?)], count: 1, passed_over: false })
+        Some(EvidenceFiles { name: name.to_owned(), files: vec![File::from(fd.ok()?)], count: 1, passed_over: false })
     }
 
     /// Whether not all files are open.
     pub(crate) fn note(&self) -> Option<String> {
-        let Look { name, files, count, .. } = self;
+        let EvidenceFiles { name, files, count, .. } = self;
         (!files.is_empty() && files.len() < *count).then(|| {
             format!(
                 "evidence: {} of the {count} files of `{name}` were checked; the share in memory and the share never \
@@ -60,14 +60,14 @@ impl Look {
 }
 
 /// Says that some targets of a phase are not checked; `None` where all are.
-pub(crate) fn note(looks: &[Look]) -> Option<String> {
-    let passed_over = looks.iter().filter(|look| look.passed_over).count();
+pub(crate) fn note(evidence: &[EvidenceFiles]) -> Option<String> {
+    let passed_over = evidence.iter().filter(|files| files.passed_over).count();
     (passed_over > 0).then(|| {
         format!(
             "evidence: {} of the phase's {} targets were checked, as many as can be open at once; checks that need all of \
              them (what was in memory, written to the device, or never written) are skipped",
-            looks.len() - passed_over,
-            looks.len()
+            evidence.len() - passed_over,
+            evidence.len()
         )
     })
 }
@@ -82,7 +82,7 @@ struct Share {
 
 fn share(targets: usize) -> Share {
     let targets = targets.max(1);
-    Share { each: (LOOKED_MAX / targets).max(1), step: targets.div_ceil(LOOKED_MAX) }
+    Share { each: (FILES_MAX / targets).max(1), step: targets.div_ceil(FILES_MAX) }
 }
 
 /// Files under names of their own, that can be checked.
@@ -126,16 +126,16 @@ fn has_open_files(group: &WorkerGroup) -> bool {
 }
 
 /// Opens what the workers of a phase have open. What cannot be opened is not checked.
-pub(crate) fn look<'a>(phase: &Phase, targets: impl Iterator<Item = (&'a str, Named<'a>)>) -> Vec<Look> {
+pub(crate) fn open<'a>(phase: &Phase, targets: impl Iterator<Item = (&'a str, Named<'a>)>) -> Vec<EvidenceFiles> {
     // A file that is open is removed more cheaply: where calls on names are measured, nothing is open.
-    let is_looked_at = |name: &str| {
+    let is_checked = |name: &str| {
         let mut groups = phase.workers.iter().filter(|group| group.target == name);
         groups.clone().next().is_some() && groups.all(has_open_files)
     };
-    let wanted: Vec<_> = targets.filter(|(name, _)| is_looked_at(name)).collect();
+    let wanted: Vec<_> = targets.filter(|(name, _)| is_checked(name)).collect();
     let Share { each, step } = share(wanted.len());
     // Where it cannot be raised, there are fewer.
-    let _ = allow_open_files(LOOKED_MAX + SPARE_DESCRIPTORS);
+    let _ = allow_open_files(FILES_MAX + SPARE_DESCRIPTORS);
     let open = |(place, (name, target)): (usize, (&str, Named<'_>))| {
         let count = target.count();
         let passed_over = !place.is_multiple_of(step);
@@ -144,7 +144,7 @@ pub(crate) fn look<'a>(phase: &Phase, targets: impl Iterator<Item = (&'a str, Na
         let files = (0..taken)
             .filter_map(|place| door.open_to_read(&target.path(place * count / taken), OFlags::NONBLOCK).ok())
             .collect();
-        Look { name: name.to_owned(), files, count, passed_over }
+        EvidenceFiles { name: name.to_owned(), files, count, passed_over }
     };
     wanted.into_iter().enumerate().map(open).collect()
 }
@@ -159,20 +159,20 @@ mod tests {
         for targets in [0, 1, 3, 255, 256, 257, 10_000] {
             let Share { each, step } = share(targets);
             let opened = each * targets.div_ceil(step);
-            assert!(opened <= LOOKED_MAX, "{targets}: {opened}");
-            assert!(targets == 0 || opened >= LOOKED_MAX / 2, "{targets}: {opened}");
+            assert!(opened <= FILES_MAX, "{targets}: {opened}");
+            assert!(targets == 0 || opened >= FILES_MAX / 2, "{targets}: {opened}");
         }
     }
 
     /// Who reads the evidence must know that it is of a part.
     #[test]
     fn targets_that_are_passed_over_are_told() {
-        let looks = |passed_over: &[bool]| -> Vec<Look> {
-            let look = |&passed_over| Look { name: String::new(), files: Vec::new(), count: 1, passed_over };
-            passed_over.iter().map(look).collect()
+        let evidence = |passed_over: &[bool]| -> Vec<EvidenceFiles> {
+            let files = |&passed_over| EvidenceFiles { name: String::new(), files: Vec::new(), count: 1, passed_over };
+            passed_over.iter().map(files).collect()
         };
-        assert_eq!(note(&looks(&[false, false])), None);
-        let told = note(&looks(&[false, true, false, true, true])).unwrap();
+        assert_eq!(note(&evidence(&[false, false])), None);
+        let told = note(&evidence(&[false, true, false, true, true])).unwrap();
         assert!(told.starts_with("evidence: 2 of the phase's 5 targets were checked"), "{told}");
     }
 }

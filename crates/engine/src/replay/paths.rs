@@ -1,4 +1,4 @@
-//! Recorded paths below the replay's directory, and nowhere else.
+//! Resolves recorded paths below the replay's directory, and nowhere else.
 //!
 //! A recorded path is taken apart by its names alone: `/` at its beginning, `.` and `..` never lead out. What is left is opened
 //! beneath the root: no link is followed and no mount is entered (openat2(2), `RESOLVE_BENEATH`, or step by step).
@@ -119,7 +119,7 @@ impl Paths {
 }
 
 /// Directories of a lane, kept open.
-pub(super) struct Beneath {
+pub(super) struct OpenDirectories {
     root: OwnedFd,
     place: PathBuf,
     paths: Arc<Paths>,
@@ -127,9 +127,9 @@ pub(super) struct Beneath {
     changes: u64,
 }
 
-impl Beneath {
-    pub(super) fn new(root: OwnedFd, place: PathBuf, paths: Arc<Paths>) -> Beneath {
-        Beneath { root, place, paths, open: HashMap::new(), changes: 0 }
+impl OpenDirectories {
+    pub(super) fn new(root: OwnedFd, place: PathBuf, paths: Arc<Paths>) -> OpenDirectories {
+        OpenDirectories { root, place, paths, open: HashMap::new(), changes: 0 }
     }
 
     pub(super) fn root(&self) -> BorrowedFd<'_> {
@@ -229,10 +229,10 @@ mod tests {
         fs::create_dir(inside.path().join("d")).unwrap();
         let paths = ["/way-out/secret", "/file", "/up/x", "/d/f"].map(str::to_owned);
         let root = File::open(inside.path()).unwrap();
-        let mut beneath = Beneath::new(root.into(), inside.path().to_owned(), Arc::new(Paths::new(&paths)));
+        let mut directories = OpenDirectories::new(root.into(), inside.path().to_owned(), Arc::new(Paths::new(&paths)));
         let mut open = |file| {
             let flags = OFlags::RDWR | OFlags::CREATE;
-            beneath.at(file, |dir, name| open_beneath(dir, name, flags, Mode::RUSR)).map(drop)
+            directories.at(file, |dir, name| open_beneath(dir, name, flags, Mode::RUSR)).map(drop)
         };
         assert_eq!(open(0), Err(Errno(libc::ELOOP)));
         assert_eq!(open(1), Err(Errno(libc::ELOOP)));
@@ -255,11 +255,11 @@ mod tests {
         let swapping = Swapping::begin(&at("d"), &at("e"), &victim);
         for _ in 0..2000 {
             let root = File::open(place.path()).unwrap();
-            let mut beneath = Beneath::new(root.into(), place.path().to_owned(), Arc::clone(&paths));
+            let mut directories = OpenDirectories::new(root.into(), place.path().to_owned(), Arc::clone(&paths));
             let flags = OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC;
-            let _ = beneath.at(0, |dir, name| open_beneath(dir, name, flags, Mode::RUSR).map(drop));
-            let _ = beneath.at(0, |dir, name| Ok(rustix::fs::renameat(dir, name, dir, "g")?));
-            let _ = beneath.at(1, |dir, name| Ok(rustix::fs::unlinkat(dir, name, AtFlags::empty())?));
+            let _ = directories.at(0, |dir, name| open_beneath(dir, name, flags, Mode::RUSR).map(drop));
+            let _ = directories.at(0, |dir, name| Ok(rustix::fs::renameat(dir, name, dir, "g")?));
+            let _ = directories.at(1, |dir, name| Ok(rustix::fs::unlinkat(dir, name, AtFlags::empty())?));
         }
         let swaps = swapping.end();
         victim.is_unharmed("replay");
@@ -274,16 +274,16 @@ mod tests {
         fs::create_dir(place.path().join("d")).unwrap();
         let paths = Arc::new(Paths::new(&["/d/f", "/d"].map(str::to_owned)));
         let root = File::open(place.path()).unwrap();
-        let mut beneath = Beneath::new(root.into(), place.path().to_owned(), paths);
-        let make = |beneath: &mut Beneath| {
+        let mut directories = OpenDirectories::new(root.into(), place.path().to_owned(), paths);
+        let make = |directories: &mut OpenDirectories| {
             let flags = OFlags::RDWR | OFlags::CREATE;
-            beneath.at(0, |dir, name| open_beneath(dir, name, flags, Mode::RUSR)).map(drop)
+            directories.at(0, |dir, name| open_beneath(dir, name, flags, Mode::RUSR)).map(drop)
         };
-        make(&mut beneath).unwrap();
+        make(&mut directories).unwrap();
         fs::rename(place.path().join("d"), place.path().join("e")).unwrap();
         fs::create_dir(place.path().join("d")).unwrap();
-        beneath.directory_changes(1);
-        make(&mut beneath).unwrap();
+        directories.directory_changes(1);
+        make(&mut directories).unwrap();
         assert!(place.path().join("d/f").exists());
     }
 }

@@ -1,4 +1,4 @@
-//! What each block device did between two looks.
+//! Counters of block devices, and what each device did between two readings of them.
 
 use crate::protocol::{DeviceCounts, DeviceRecord};
 use crate::step::MadeNames;
@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 /// Bytes in a sector of the kernel's counters, whatever the device says.
 const SECTOR_BYTES: u64 = 512;
 
-/// Why devices could not be looked at.
+/// Error from reading the counters of devices.
 #[derive(Debug, thiserror::Error)]
-pub enum LookError {
+pub enum CountersError {
     /// The directory of a run cannot be opened.
     #[error("{}: {source}", directory.display())]
     Open {
@@ -42,30 +42,30 @@ pub enum LookError {
 
 /// Counters of all whole devices at one moment, since each came.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DeviceLook(BTreeMap<String, DeviceCounts>);
+pub struct DeviceCounters(BTreeMap<String, DeviceCounts>);
 
-impl DeviceLook {
-    /// Writes back what is dirty on the file system of a directory, then looks.
+impl DeviceCounters {
+    /// Writes back what is dirty on the file system of a directory, then reads the counters.
     ///
     /// # Errors
     /// What cannot be read or written back.
-    pub fn after_sync(directory: &Path) -> Result<DeviceLook, LookError> {
+    pub fn after_sync(directory: &Path) -> Result<DeviceCounters, CountersError> {
         let file = std::fs::File::open(directory)
-            .map_err(|source| LookError::Open { directory: directory.to_owned(), source })?;
+            .map_err(|source| CountersError::Open { directory: directory.to_owned(), source })?;
         plumb_engine::sync_file_system(file.as_fd())
-            .map_err(|source| LookError::WriteBack { directory: directory.to_owned(), source: source.into() })?;
+            .map_err(|source| CountersError::WriteBack { directory: directory.to_owned(), source: source.into() })?;
         // Counters are read from Linux's /proc and /sys; elsewhere runs have times, and nothing is known of devices.
         if cfg!(not(target_os = "linux")) {
-            return Ok(DeviceLook::default());
+            return Ok(DeviceCounters::default());
         }
         let devices = BlockWatch::new().look()?.devices;
         let whole =
             devices.into_iter().filter(|device| matches!(device.extent, BlockExtent::Whole) && !is_root(&device.name));
-        Ok(DeviceLook(BTreeMap::from_iter(whole.map(|device| (device.name, counts(&device.stat))))))
+        Ok(DeviceCounters(BTreeMap::from_iter(whole.map(|device| (device.name, counts(&device.stat))))))
     }
 
-    /// What was done since an earlier look, by devices that have ever done anything.
-    pub(super) fn since(&self, before: &DeviceLook, roles: &DeviceRoles) -> BTreeMap<String, DeviceRecord> {
+    /// What was done since an earlier reading, by devices that have ever done anything.
+    pub(super) fn since(&self, before: &DeviceCounters, roles: &DeviceRoles) -> BTreeMap<String, DeviceRecord> {
         let used = |counts: &DeviceCounts| counts.reads + counts.writes + counts.flushes > 0;
         BTreeMap::from_iter(self.0.iter().filter(|(_, counts)| used(counts)).map(|(name, counts)| {
             let done = counts.since(&before.0.get(name).copied().unwrap_or_default());
@@ -105,12 +105,12 @@ impl RunLooks {
     }
 
     /// The look that was taken before the work; `None` where the run took none.
-    pub(super) fn taken_before(&self) -> Option<DeviceLook> {
+    pub(super) fn taken_before(&self) -> Option<DeviceCounters> {
         read(&self.path(BEFORE))
     }
 
     /// The look that was taken behind it.
-    pub(super) fn taken_after(&self) -> Option<DeviceLook> {
+    pub(super) fn taken_after(&self) -> Option<DeviceCounters> {
         read(&self.path(AFTER))
     }
 
@@ -124,13 +124,13 @@ const AFTER: &str = "devices-after.json";
 
 /// Where a look fails, the agent's own stands, which is taken around the whole run.
 fn keep(path: &Path, directory: &Path) {
-    let Ok(look) = DeviceLook::after_sync(directory) else { return };
+    let Ok(look) = DeviceCounters::after_sync(directory) else { return };
     if let Ok(text) = plumb_document::json::to_vec(&look) {
         let _ = OutputFile::made_up("the look", path).private().replace(&text);
     }
 }
 
-fn read(path: &Path) -> Option<DeviceLook> {
+fn read(path: &Path) -> Option<DeviceCounters> {
     plumb_document::json::from_str(&plumb_text::bounded::read_to_string(path).ok()?).ok()
 }
 
@@ -187,7 +187,7 @@ mod tests {
         let looks = RunLooks::of(dir.path());
         assert_eq!((looks.taken_before(), looks.taken_after()), (None, None));
         let look = |written_bytes| {
-            DeviceLook(
+            DeviceCounters(
                 [("sda".to_owned(), DeviceCounts { writes: 9, written_bytes, ..DeviceCounts::default() })].into(),
             )
         };

@@ -10,9 +10,9 @@ use clap::Args;
 use plumb_bench::{Both, Parts, Progress};
 use std::sync::atomic::Ordering;
 
-/// What is shown and sent while a measurement goes on.
+/// Live output that a user asks for.
 #[derive(Debug, Clone, Default, Args)]
-pub struct MeanwhileArguments {
+pub struct LiveArguments {
     /// Show a full screen while it goes on: rates, latency, devices, findings, steady state. The page is printed at the end.
     #[arg(long)]
     pub live: bool,
@@ -34,7 +34,7 @@ impl Outlets {
     ///
     /// # Errors
     /// A stream cannot be opened.
-    pub fn open(arguments: &MeanwhileArguments, common: &Common) -> Result<Outlets, Stopped> {
+    pub fn open(arguments: &LiveArguments, common: &Common) -> Result<Outlets, Stopped> {
         let hindrance = hindrance().filter(|_| arguments.live);
         let has_screen = arguments.live && hindrance.is_none();
         let standard_output = match (has_screen, common.json) {
@@ -51,7 +51,7 @@ impl Outlets {
 }
 
 /// What watches the runs of a command.
-pub struct Meanwhile {
+pub struct LiveOutput {
     /// Hidden while a screen is open, and takes over where the user closes it.
     line: LiveLine,
     screen: LiveView,
@@ -68,15 +68,15 @@ enum LiveView {
     Open(LiveScreen),
 }
 
-impl Meanwhile {
+impl LiveOutput {
     /// Opens what is asked for.
     ///
     /// # Errors
     /// A stream cannot be opened.
-    pub fn open(arguments: &MeanwhileArguments, warnings: LiveWarnings, common: &Common) -> Result<Meanwhile, Stopped> {
+    pub fn open(arguments: &LiveArguments, warnings: LiveWarnings, common: &Common) -> Result<LiveOutput, Stopped> {
         let Outlets { streams, has_screen } = Outlets::open(arguments, common)?;
         let screen = if has_screen { LiveView::Next } else { LiveView::None };
-        Ok(Meanwhile { line: LiveLine::with_warnings(warnings), screen, streams })
+        Ok(LiveOutput { line: LiveLine::with_warnings(warnings), screen, streams })
     }
 
     /// Watches a run. A terminal that cannot be a screen has the line.

@@ -1,4 +1,4 @@
-//! Where `plumb try` and `plumb sweep` measure: a directory, a device, a file that is there, or a simulated device.
+//! Locations that `plumb try` and `plumb sweep` measure: a directory, a device, a file that is there, or a simulated device.
 
 use crate::exit::Stopped;
 use crate::ranks;
@@ -9,8 +9,8 @@ use std::ffi::OsStr;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-/// Where to measure.
-pub enum Spot {
+/// A location to measure.
+pub enum Location {
     /// A directory, or a simulated device.
     Place(Place),
     /// A block device as a whole.
@@ -30,11 +30,11 @@ pub fn place(typed: impl AsRef<OsStr>) -> Result<Place, PlaceError> {
     }
 }
 
-impl Spot {
+impl Location {
     /// Reads a place as typed, which need not be UTF-8.
-    pub fn parse(typed: impl AsRef<OsStr>) -> Result<Spot, Stopped> {
+    pub fn parse(typed: impl AsRef<OsStr>) -> Result<Location, Stopped> {
         if ranks::led().is_some() {
-            return Ok(Spot::Place(place(typed)?));
+            return Ok(Location::Place(place(typed)?));
         }
         let path = Path::new(typed.as_ref());
         if !typed.as_ref().as_encoded_bytes().starts_with(b"sim:")
@@ -43,31 +43,31 @@ impl Spot {
             let absolute =
                 || std::path::absolute(path).map_err(|error| Stopped::io(format!("{}: {error}", path.display())));
             if metadata.file_type().is_block_device() {
-                return Ok(Spot::Device(absolute()?));
+                return Ok(Location::Device(absolute()?));
             }
             if metadata.is_file() {
-                return Ok(Spot::File(absolute()?));
+                return Ok(Location::File(absolute()?));
             }
         }
-        Ok(Spot::Place(Place::parse(typed)?.absolute()))
+        Ok(Location::Place(Place::parse(typed)?.absolute()))
     }
 
     /// The directory below which test data is made.
     pub fn base(&self) -> &Path {
         match self {
-            Spot::Place(place) => place.base(),
-            Spot::Device(_) | Spot::File(_) => Path::new("/tmp"),
+            Location::Place(place) => place.base(),
+            Location::Device(_) | Location::File(_) => Path::new("/tmp"),
         }
     }
 
     /// The device or file as a target, with its size; `None` for a place where test data is made.
     pub fn target(&self, content: Content) -> Option<Target> {
         let mut target = match self {
-            Spot::Place(_) => return None,
-            Spot::Device(path) => {
+            Location::Place(_) => return None,
+            Location::Device(path) => {
                 Target::Device(DeviceTarget { path: path.clone(), size: None, destroy_serial: None, content })
             }
-            Spot::File(path) => {
+            Location::File(path) => {
                 Target::File(FileTarget { path: path.clone(), size: None, prepare: Prepare::Nothing, content })
             }
         };

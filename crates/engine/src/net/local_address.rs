@@ -1,4 +1,5 @@
-//! Sockets that are not of the Internet: of this machine (unix(7)), and between a virtual machine and its host (vsock(7)).
+//! Addresses of sockets that are not of the Internet: of this machine (unix(7)), and between a virtual machine and its
+//! host (vsock(7)).
 #![allow(unsafe_code)]
 
 use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -11,7 +12,7 @@ const BACKLOG: i32 = 512;
 
 /// An address that is not of the Internet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Elsewhere {
+pub enum LocalAddress {
     /// `unix:PATH`.
     Unix(PathBuf),
     /// `vsock:CID:PORT`; `vsock::PORT` listens for whoever comes.
@@ -26,22 +27,22 @@ pub enum Elsewhere {
 /// Any machine. Source: vsock(7), `VMADDR_CID_ANY`.
 const ANY: u32 = u32::MAX;
 
-impl Elsewhere {
+impl LocalAddress {
     /// An address of this kind, where the text is one.
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn parse(text: &str) -> Option<Result<Elsewhere, String>> {
+    pub fn parse(text: &str) -> Option<Result<LocalAddress, String>> {
         if let Some(path) = text.strip_prefix("unix:") {
             return Some(match path.is_empty() {
                 true => Err("`unix:` has no path; use `unix:/run/plumb`".to_owned()),
-                false => Ok(Elsewhere::Unix(path.into())),
+                false => Ok(LocalAddress::Unix(path.into())),
             });
         }
         let rest = text.strip_prefix("vsock:")?;
         let parts = rest.split_once(':').and_then(|(cid, port)| {
             let cid = if cid.is_empty() { ANY } else { cid.parse().ok()? };
-            Some(Elsewhere::Vsock { cid, port: port.parse().ok()? })
+            Some(LocalAddress::Vsock { cid, port: port.parse().ok()? })
         });
         Some(parts.ok_or_else(|| {
             format!("`{text}` is not an address of vsock; use `vsock:CID:PORT`, such as `vsock:2:5201`")
@@ -50,11 +51,11 @@ impl Elsewhere {
 
     fn socket(&self) -> io::Result<OwnedFd> {
         let family = match self {
-            Elsewhere::Unix(_) => AddressFamily::UNIX,
+            LocalAddress::Unix(_) => AddressFamily::UNIX,
             #[cfg(target_os = "linux")]
-            Elsewhere::Vsock { .. } => AddressFamily::VSOCK,
+            LocalAddress::Vsock { .. } => AddressFamily::VSOCK,
             #[cfg(not(target_os = "linux"))]
-            Elsewhere::Vsock { .. } => {
+            LocalAddress::Vsock { .. } => {
                 return Err(io::Error::new(io::ErrorKind::Unsupported, "vsock exists on Linux only"));
             }
         };
@@ -63,7 +64,7 @@ impl Elsewhere {
         #[cfg(not(target_os = "linux"))]
         let made = net::socket(family, SocketType::STREAM, None);
         made.map_err(|error| match self {
-            Elsewhere::Vsock { .. } if error == rustix::io::Errno::AFNOSUPPORT => {
+            LocalAddress::Vsock { .. } if error == rustix::io::Errno::AFNOSUPPORT => {
                 io::Error::new(io::ErrorKind::Unsupported, "this kernel has no vsock")
             }
             _ => error.into(),
@@ -77,14 +78,14 @@ impl Elsewhere {
     pub fn connect(&self) -> io::Result<OwnedFd> {
         let socket = self.socket()?;
         match self {
-            Elsewhere::Unix(path) => net::connect(&socket, &SocketAddrUnix::new(path)?)?,
+            LocalAddress::Unix(path) => net::connect(&socket, &SocketAddrUnix::new(path)?)?,
             #[cfg(target_os = "linux")]
-            Elsewhere::Vsock { cid, port } => with_address(*cid, *port, |address, length| {
+            LocalAddress::Vsock { cid, port } => with_address(*cid, *port, |address, length| {
                 // SAFETY: reads as many bytes as the address has.
                 unsafe { libc::connect(socket.as_raw_fd(), address, length) }
             })?,
             #[cfg(not(target_os = "linux"))]
-            Elsewhere::Vsock { .. } => {}
+            LocalAddress::Vsock { .. } => {}
         }
         Ok(socket)
     }
@@ -96,14 +97,14 @@ impl Elsewhere {
     pub fn listen(&self) -> io::Result<OwnedFd> {
         let socket = self.socket()?;
         match self {
-            Elsewhere::Unix(path) => net::bind(&socket, &SocketAddrUnix::new(path)?)?,
+            LocalAddress::Unix(path) => net::bind(&socket, &SocketAddrUnix::new(path)?)?,
             #[cfg(target_os = "linux")]
-            Elsewhere::Vsock { cid, port } => with_address(*cid, *port, |address, length| {
+            LocalAddress::Vsock { cid, port } => with_address(*cid, *port, |address, length| {
                 // SAFETY: reads as many bytes as the address has.
                 unsafe { libc::bind(socket.as_raw_fd(), address, length) }
             })?,
             #[cfg(not(target_os = "linux"))]
-            Elsewhere::Vsock { .. } => {}
+            LocalAddress::Vsock { .. } => {}
         }
         net::listen(&socket, BACKLOG)?;
         Ok(socket)
@@ -129,12 +130,12 @@ mod tests {
     // Protects: hosts are not taken for other kinds of address, and what is wrong with one is said.
     #[test]
     fn addresses_are_told_apart() {
-        assert_eq!(Elsewhere::parse("nas:5201"), None);
-        assert_eq!(Elsewhere::parse("unix:/run/x"), Some(Ok(Elsewhere::Unix("/run/x".into()))));
-        assert_eq!(Elsewhere::parse("vsock:2:5201"), Some(Ok(Elsewhere::Vsock { cid: 2, port: 5201 })));
-        assert_eq!(Elsewhere::parse("vsock::5201"), Some(Ok(Elsewhere::Vsock { cid: u32::MAX, port: 5201 })));
+        assert_eq!(LocalAddress::parse("nas:5201"), None);
+        assert_eq!(LocalAddress::parse("unix:/run/x"), Some(Ok(LocalAddress::Unix("/run/x".into()))));
+        assert_eq!(LocalAddress::parse("vsock:2:5201"), Some(Ok(LocalAddress::Vsock { cid: 2, port: 5201 })));
+        assert_eq!(LocalAddress::parse("vsock::5201"), Some(Ok(LocalAddress::Vsock { cid: u32::MAX, port: 5201 })));
         for wrong in ["unix:", "vsock:2", "vsock:host:1"] {
-            assert!(Elsewhere::parse(wrong).is_some_and(|parsed| parsed.is_err()), "{wrong}");
+            assert!(LocalAddress::parse(wrong).is_some_and(|parsed| parsed.is_err()), "{wrong}");
         }
     }
 }

@@ -1,0 +1,59 @@
+//! How many ops are in flight when one begins.
+
+use super::{Histogram, Sheet};
+use crate::record::Record;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Ops in flight that are counted at most.
+const IN_FLIGHT_MAX: usize = 4096;
+
+/// Of a long recording, ops in flight are counted in an eighth of it: in the first of every eight windows of so many ops, but for
+/// the first few, which do not know what was in flight before them.
+const IN_FLIGHT_WINDOW: u64 = 4096;
+const IN_FLIGHT_WARM_UP: u64 = 256;
+const LONG: u64 = 1 << 17;
+
+/// Ops in flight.
+#[derive(Default)]
+pub(super) struct InFlight {
+    /// Times at which they end.
+    ends_ns: BinaryHeap<Reverse<u64>>,
+    pub(super) depths: Histogram,
+    took_ns: f64,
+}
+
+impl InFlight {
+    /// Counts the ops in flight when this one, the `number`th from 1, begins; itself included.
+    pub(super) fn add(&mut self, record: &Record, number: u64) {
+        self.took_ns += record.took_ns as f64;
+        let in_window = number % IN_FLIGHT_WINDOW;
+        if number >= LONG {
+            if !(number / IN_FLIGHT_WINDOW).is_multiple_of(8) {
+                return;
+            }
+            if in_window == 0 {
+                self.ends_ns.clear();
+            }
+        }
+        while self.ends_ns.peek().is_some_and(|Reverse(end_ns)| *end_ns <= record.at_ns) {
+            self.ends_ns.pop();
+        }
+        if self.ends_ns.len() < IN_FLIGHT_MAX {
+            self.ends_ns.push(Reverse(record.at_ns.saturating_add(record.took_ns)));
+        }
+        if number < LONG || in_window >= IN_FLIGHT_WARM_UP {
+            self.depths.add(self.ends_ns.len() as u64);
+        }
+    }
+
+    /// Writes its part of a section, of ops that began within `span_ns`.
+    pub(super) fn put(&self, sheet: &mut Sheet, section: &str, span_ns: f64) {
+        if self.depths.total() > 0 {
+            if span_ns > 0.0 {
+                sheet.put(section, "mean in flight", self.took_ns / span_ns);
+            }
+            sheet.put(section, "in flight p99", self.depths.quantile(0.99) as f64);
+        }
+    }
+}
