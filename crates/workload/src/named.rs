@@ -1,4 +1,4 @@
-//! What users read about workloads and uses that have names. The names and the texts are in the crate `workload-text`.
+//! Descriptions of named workloads and uses. Their content is in the crate `workload-text`.
 
 /// The name of the survey of `plumb try`.
 pub const SURVEY: &str = "try";
@@ -19,9 +19,9 @@ pub struct Explanation {
     pub name: &'static str,
     /// One line for users.
     pub about: &'static str,
-    /// Of what its numbers are no official result.
+    /// The benchmark that its numbers are not official results of.
     pub banner: Option<&'static str>,
-    /// What is official, what is inferred, what deviates: a paragraph each.
+    /// A paragraph each on its official parts, its inferred parts and its deviations.
     pub notes: Vec<String>,
     /// Its settings, in the order of the file.
     pub settings: Vec<ExplainedSetting>,
@@ -30,17 +30,17 @@ pub struct Explanation {
 /// A setting and its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExplainedSetting {
-    /// Of which target or phase; empty for the whole workload.
+    /// Name of the target or phase; empty for the whole workload.
     pub part: String,
     /// The setting and its value, as in the file.
     pub setting: String,
-    /// What it rests on.
+    /// Kind of the source.
     pub evidence: Evidence,
     /// The source; empty for a choice of Plumb that needs no words.
     pub source: String,
 }
 
-/// What a number rests on.
+/// Kind of source of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Evidence {
     /// The owner's official text.
@@ -60,7 +60,7 @@ pub enum Evidence {
 }
 
 impl Evidence {
-    /// As printed.
+    /// Name for users.
     pub const fn name(self) -> &'static str {
         match self {
             Evidence::Official => "official text",
@@ -74,18 +74,18 @@ impl Evidence {
     }
 }
 
-/// Something that storage is to be good enough for.
+/// A use that storage may be good enough for, or not.
 #[derive(Debug, Clone, Copy)]
 pub struct Use {
-    /// What users type.
+    /// Name for users.
     pub name: &'static str,
-    /// The name of its load.
+    /// Name of its workload.
     pub load: &'static str,
     /// Limits that must hold.
     pub limits: &'static [PublishedLimit],
-    /// Numbers that are shown, as `PHASE/METRIC`.
+    /// Numbers to show, as `PHASE/METRIC`.
     pub numbers: &'static [&'static str],
-    /// Why there is no limit, or what the limits leave out.
+    /// Reason why there is no limit, or aspects that the limits leave out.
     pub note: &'static str,
 }
 

@@ -3,10 +3,10 @@
 use crate::keypath::KeyPath;
 use std::fmt;
 
-/// Something in a file that people write, such as a workload, that makes no sense as it is written.
+/// A mistake in a file that people write, such as a workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Where.
+    /// Path of keys to it.
     pub path: KeyPath,
     /// What is wrong.
     pub message: String,

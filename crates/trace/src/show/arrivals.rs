@@ -1,10 +1,10 @@
-//! When ops begin: gaps, bursts and rates.
+//! Arrivals of ops: gaps, bursts and rates.
 
 use super::burst::{Burst, WIDTHS_NS};
 use super::{Histogram, Rates, Sheet};
 use crate::record::Record;
 
-/// When the ops of a recording begin.
+/// Arrivals of the ops of a recording.
 #[derive(Default)]
 pub(super) struct Arrivals {
     first_ns: Option<u64>,
@@ -43,7 +43,7 @@ impl Arrivals {
         self.last_ns.saturating_sub(self.first_ns.unwrap_or(0)) as f64
     }
 
-    /// Writes its section, of so many ops that moved so many bytes.
+    /// Writes its section. `ops` moved `bytes` altogether.
     pub(super) fn put(&self, sheet: &mut Sheet, ops: u64, bytes: u64) {
         let span_ns = self.span_ns();
         if span_ns <= 0.0 {

@@ -1,4 +1,4 @@
-//! How many ops are in flight when one begins.
+//! Ops in flight when another one begins.
 
 use super::{Histogram, Sheet};
 use crate::record::Record;
@@ -8,8 +8,8 @@ use std::collections::BinaryHeap;
 /// Ops in flight that are counted at most.
 const IN_FLIGHT_MAX: usize = 4096;
 
-/// Of a long recording, ops in flight are counted in an eighth of it: in the first of every eight windows of so many ops, but for
-/// the first few, which do not know what was in flight before them.
+/// Counts ops in flight in an eighth of a long recording: in the first of every eight windows of this many ops, without the
+/// first few ops of the window, which do not know the ops in flight before them.
 const IN_FLIGHT_WINDOW: u64 = 4096;
 const IN_FLIGHT_WARM_UP: u64 = 256;
 const LONG: u64 = 1 << 17;

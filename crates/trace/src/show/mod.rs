@@ -68,7 +68,7 @@ struct ActState {
     took: Histogram,
 }
 
-/// Which writes became durable, and when.
+/// Flushes, and the writes that they made durable.
 #[derive(Default)]
 struct Durability {
     /// Bytes that were written since the last flush.
@@ -79,7 +79,7 @@ struct Durability {
     durable: u64,
 }
 
-/// How files are used between their first and last op.
+/// Sizes, use and lifetimes of files.
 #[derive(Default)]
 struct FileUse {
     /// From making a file to removing it, ns.

@@ -1,4 +1,4 @@
-//! How offsets follow one another.
+//! The sequence of offsets.
 
 use super::{FileState, Histogram, Sheet};
 use crate::record::Record;
@@ -6,13 +6,13 @@ use crate::record::Record;
 /// Ends of ops that are remembered, to see streams that continue them.
 const STREAMS: usize = 256;
 
-/// How the offsets of reads and writes follow one another.
+/// The sequence of the offsets of reads and writes.
 pub(super) struct Sequence {
     /// Ops that continue the last one on their file.
     sequential: u64,
-    /// Ops that continue one of those that were met lately.
+    /// Ops that continue a recent op.
     streaming: u64,
-    /// Where ops ended that were met lately.
+    /// Ends of recent ops.
     ends: Vec<u64>,
     /// Ops in a row.
     runs: Histogram,
@@ -61,7 +61,7 @@ impl Sequence {
         file.end = end;
     }
 
-    /// Writes its part of a section, of so many ops.
+    /// Writes its part of a section. `ops` are all reads and writes.
     pub(super) fn put(&self, sheet: &mut Sheet, section: &str, ops: u64) {
         let share = |part: u64| part as f64 / ops.max(1) as f64;
         sheet.put(section, "multiples of 512 B", share(self.aligned[0]));

@@ -15,7 +15,7 @@ pub(super) struct Sizes {
     pub(super) all: Histogram,
     /// Reads and writes of each size.
     by_size: HashMap<u64, [u64; 2]>,
-    /// Sizes that were met lately, with counts that are not in `by_size` yet.
+    /// Recent sizes, with counts that are not in `by_size` yet.
     recent: Vec<(u64, [u64; 2])>,
 }
 
