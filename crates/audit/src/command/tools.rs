@@ -259,8 +259,8 @@ impl IozoneCommand {
 
     /// What it works on.
     pub fn files(&self) -> Vec<&str> {
-        match self.said.files.as_slice() {
-            [] => vec![&self.said.file],
+        match self.said.files.files.as_slice() {
+            [] => vec![&self.said.files.file],
             several => several.iter().map(String::as_str).collect(),
         }
     }
@@ -268,16 +268,16 @@ impl IozoneCommand {
     /// How its writes become durable within the time that it prints.
     pub fn durability(&self) -> Durability {
         match &self.said {
-            said if said.promise != OpenPromise::Plain => Durability::FlushEach,
-            said if said.flush => Durability::FlushAtEnd,
-            said if said.direct => Durability::Direct,
-            said if said.close => Durability::Close,
+            said if said.calls.promise != OpenPromise::Plain => Durability::FlushEach,
+            said if said.timing.flush => Durability::FlushAtEnd,
+            said if said.calls.direct => Durability::Direct,
+            said if said.timing.close => Durability::Close,
             _ => Durability::None,
         }
     }
 
     pub(super) fn reads_cold(&self) -> bool {
-        self.said.direct || self.said.remount.is_some()
+        self.said.calls.direct || self.said.files.remount.is_some()
     }
 
     /// What it prints, of each size.

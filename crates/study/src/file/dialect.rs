@@ -370,7 +370,7 @@ fn iozone_bytes(settings: &iozone::IozoneSettings) -> Option<(u64, u64)> {
     use iozone::{Test, TestMode};
     let TestMode::Single(point) = &settings.mode else { return None };
     let size = point.file_kb.checked_mul(1024)?;
-    let tests: &[Test] = if settings.selects { &settings.include } else { Test::ALL };
+    let tests: &[Test] = if settings.tests.selects { &settings.tests.include } else { Test::ALL };
     let times = |of: fn(Test) -> u64| tests.iter().map(|test| of(*test)).sum::<u64>();
     let read = times(|test| match test {
         Test::Read | Test::Fread | Test::Pread => 2,
