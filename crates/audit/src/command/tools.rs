@@ -152,15 +152,15 @@ impl BonnieCommand {
     pub(super) fn work(&self) -> Option<WorkFacts> {
         const SEEKERS_MAX: i64 = 64;
         let mut capped = self.said.clone();
-        capped.files_ki = capped.files_ki.min(1);
-        capped.seeks = 0;
-        if capped.seekers > SEEKERS_MAX {
+        capped.small.files_ki = capped.small.files_ki.min(1);
+        capped.large.seeks = 0;
+        if capped.large.seekers > SEEKERS_MAX {
             return None;
         }
         let workload = bonnie::lower::lower(&capped, 1, &mut bonnie::random::NumberSource::seeded(1));
         let mut facts = WorkFacts::of(&workload)?;
-        facts.push(&["number-of-files"], self.said.files_ki.to_string());
-        facts.push(&["seeks"], self.said.seeks.to_string());
+        facts.push(&["number-of-files"], self.said.small.files_ki.to_string());
+        facts.push(&["seeks"], self.said.large.seeks.to_string());
         Some(facts)
     }
 
@@ -171,18 +171,18 @@ impl BonnieCommand {
 
     /// `-s`, in bytes; where it was not said, the machine decides.
     pub fn size_bytes(&self) -> Option<u64> {
-        let stated = self.said.says('s').then(|| u64::try_from(self.said.size_mib).ok()).flatten()?;
+        let stated = self.said.says('s').then(|| u64::try_from(self.said.large.size_mib).ok()).flatten()?;
         stated.checked_mul(1 << 20)
     }
 
     /// The first number of `-n`, where it was said.
     pub fn stated_files_1024(&self) -> Option<i64> {
-        self.said.says('n').then_some(self.said.files_ki)
+        self.said.says('n').then_some(self.said.small.files_ki)
     }
 
     /// So many files, stated or not.
     pub fn files_1024(&self) -> i64 {
-        self.said.files_ki
+        self.said.small.files_ki
     }
 
     /// Every op of files is flushed; else the version decides.
