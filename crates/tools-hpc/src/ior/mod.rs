@@ -11,6 +11,7 @@ pub mod lower;
 pub mod options;
 pub mod print;
 mod result;
+mod rules;
 mod script;
 mod settings;
 mod tables;
