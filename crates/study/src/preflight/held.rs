@@ -101,7 +101,7 @@ fn of_elbencho(words: &[String]) -> Option<u64> {
         return None;
     }
     // Whether a path is a file or a directory shows on the host: one file is the least.
-    settings.size.checked_mul(settings.paths.len().max(1) as u64)
+    settings.dataset.size.checked_mul(settings.paths.len().max(1) as u64)
 }
 
 /// As many files are removed as are made: the pool stays as large as it begins.

@@ -36,7 +36,7 @@ pub fn read(
     file: &mut dyn FnMut(&str) -> Result<String, FileError>,
 ) -> Result<ElbenchoSettings, Vec<ElbenchoUsageError>> {
     let said = Said::read(words, file).map_err(|wrong| vec![wrong])?;
-    let (settings, mut wrong) = settings::settings(&said);
+    let (settings, mut wrong) = settings::read::settings(&said);
     rules::check(&settings, &mut wrong);
     if wrong.is_empty() { Ok(settings) } else { Err(wrong) }
 }
