@@ -103,7 +103,7 @@ pub struct SysbenchSettings {
     pub flush: FlushOptions,
 }
 
-/// How much is done, and how fast.
+/// Limits on the amount of work and on its rate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunLimits {
     /// `--events`: most requests and flushes; 0 for no limit.
@@ -114,7 +114,7 @@ pub struct RunLimits {
     pub rate: u32,
 }
 
-/// What is printed during the run and after it.
+/// Output during the run and after it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReportOptions {
     /// `--report-interval`: seconds between reports; 0 for none.
@@ -157,7 +157,7 @@ pub struct RequestOptions {
     pub validates: bool,
 }
 
-/// When files are flushed.
+/// Flushes of files, and the calls that make them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FlushOptions {
     /// `--file-fsync-freq`: number of requests after which all files are flushed; 0 for never.

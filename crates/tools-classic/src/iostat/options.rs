@@ -69,7 +69,7 @@ fn usage<T>(reason: impl Into<String>) -> Result<T, IostatUsageError> {
 
 /// The options read so far.
 #[derive(Default)]
-struct Said {
+struct GivenOptions {
     reports: ReportOptions,
     layout: LayoutOptions,
     devices: DeviceOptions,
@@ -121,7 +121,7 @@ struct DeviceOptions {
 /// # Errors
 /// What iostat would refuse, with the reason.
 pub fn read(words: &[String], posixly_correct: bool, names: &mut dyn DeviceNames) -> Result<Action, IostatUsageError> {
-    let mut said = Said::default();
+    let mut said = GivenOptions::default();
     let mut words = words.iter().map(String::as_str).peekable();
     while let Some(word) = words.next() {
         match word {
@@ -193,7 +193,7 @@ fn is_number(word: &str) -> bool {
     word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-impl Said {
+impl GivenOptions {
     fn letter(&mut self, letter: char) -> Result<(), IostatUsageError> {
         match letter {
             'c' => self.reports.cpu = true,

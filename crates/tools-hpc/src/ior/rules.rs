@@ -65,7 +65,7 @@ impl Test {
         }
     }
 
-    /// What goes together under MPI-IO.
+    /// Checks which options go together under MPI-IO.
     pub(super) fn rules_of_mpi_io(&self, options: MpiIoOptions, are_processes: bool) -> Result<(), OptionError> {
         let conflict = |text| Err(OptionError::Conflict(text));
         let is_shared = !self.files.file_per_rank && self.tasks > 1;
@@ -96,7 +96,7 @@ impl Test {
         }
     }
 
-    /// What goes together where one call moves a transfer of every segment. IOR takes the first segment for that of the rank's own
+    /// Checks which options allow one call for a transfer of every segment. IOR takes the first segment for that of the rank's own
     /// number, whosever data it moves.
     fn rules_of_strided(&self, is_shared: bool) -> Result<(), OptionError> {
         let conflict = |text| Err(OptionError::Conflict(text));
@@ -129,7 +129,7 @@ impl Test {
         }
     }
 
-    /// What ranks in processes of their own cannot do.
+    /// Checks for options that need all ranks in one process.
     pub(super) fn rules_of_processes(&self) -> Result<(), OptionError> {
         if self.output.op_csv.is_some() {
             return Err(OptionError::Conflict(

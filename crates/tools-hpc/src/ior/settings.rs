@@ -1,6 +1,6 @@
 //! Settings of one test: what was said, with defaults, and the rules of what goes together.
 
-use crate::aiori::{Launched, OptionError, Said, back_end_problem, more_ranks, size, wrong};
+use crate::aiori::{GivenOptions, Launched, OptionError, back_end_problem, more_ranks, size, value_error};
 use plumb_workload::NullDelays;
 use plumb_workload::limits::QUEUE_DEPTH_MAX;
 use plumb_workload::program::PacketKind;
@@ -125,7 +125,7 @@ pub struct TransferSizes {
 }
 
 impl TransferSizes {
-    fn read(said: &Said) -> Result<TransferSizes, OptionError> {
+    fn read(said: &GivenOptions) -> Result<TransferSizes, OptionError> {
         Ok(TransferSizes {
             block_bytes: said.count("b", 1 << 20)?,
             transfer_bytes: said.count("t", 256 << 10)?,
@@ -156,7 +156,7 @@ pub struct TestFiles {
 }
 
 impl TestFiles {
-    fn read(said: &Said) -> Result<TestFiles, OptionError> {
+    fn read(said: &GivenOptions) -> Result<TestFiles, OptionError> {
         let names = said.text("o").unwrap_or("testFile").split('@').filter(|name| !name.is_empty());
         Ok(TestFiles {
             names: names.map(str::to_owned).collect(),
@@ -171,7 +171,7 @@ impl TestFiles {
     }
 }
 
-/// What a test does with its files.
+/// The phases of a test, and the checks in them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TestPhases {
     /// `-w`: whether files are written.
@@ -191,7 +191,7 @@ pub struct TestPhases {
 }
 
 impl TestPhases {
-    fn read(said: &Said) -> TestPhases {
+    fn read(said: &GivenOptions) -> TestPhases {
         let mode = ["r", "w", "R", "W"].map(|key| said.is_set(key));
         let [reads, writes, checks_read, checks_write] = mode;
         let none = mode.iter().all(|said| !said);
@@ -223,7 +223,7 @@ pub struct TransferOrder {
 }
 
 impl TransferOrder {
-    fn read(said: &Said) -> Result<TransferOrder, OptionError> {
+    fn read(said: &GivenOptions) -> Result<TransferOrder, OptionError> {
         Ok(TransferOrder {
             random: match said.number("z").unwrap_or(0) {
                 0 => Random::No,
@@ -271,7 +271,7 @@ pub struct CacheOptions {
 }
 
 impl CacheOptions {
-    fn read(said: &Said, hog: Option<Hog>) -> CacheOptions {
+    fn read(said: &GivenOptions, hog: Option<Hog>) -> CacheOptions {
         CacheOptions {
             direct: said.is_set("posix.odirect"),
             flushes: said.is_set("e"),
@@ -283,7 +283,7 @@ impl CacheOptions {
     }
 }
 
-/// Hints to MPI-IO.
+/// Hints to MPI-IO, and whether they are printed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HintOptions {
     /// `mpiio.hintsFileName`: a file of hints.
@@ -292,7 +292,7 @@ pub struct HintOptions {
     pub shows: bool,
 }
 
-/// How often a test runs, and the pauses in it.
+/// The number of repetitions, and the pauses in them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Repetition {
     /// `-i`: number of repetitions.
@@ -304,7 +304,7 @@ pub struct Repetition {
 }
 
 impl Repetition {
-    fn read(said: &Said) -> Result<Repetition, OptionError> {
+    fn read(said: &GivenOptions) -> Result<Repetition, OptionError> {
         Ok(Repetition {
             repetitions: said.small_count("i", 1)?.max(1),
             delay_s: said.small_count("d", 0)?,
@@ -331,7 +331,7 @@ pub struct TestLimits {
 }
 
 impl TestLimits {
-    fn read(said: &Said) -> Result<TestLimits, OptionError> {
+    fn read(said: &GivenOptions) -> Result<TestLimits, OptionError> {
         Ok(TestLimits {
             time_min_s: said.small_count("minTimeDuration", 0)?,
             wall_s: said.small_count("D", 0)?,
@@ -343,7 +343,7 @@ impl TestLimits {
     }
 }
 
-/// What is printed, and where it goes.
+/// The report: its form, its files and its level of detail.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TestOutput {
     /// `summaryFormat`: the form of the report.
@@ -359,13 +359,13 @@ pub struct TestOutput {
 }
 
 impl TestOutput {
-    fn read(said: &Said) -> Result<TestOutput, OptionError> {
+    fn read(said: &GivenOptions) -> Result<TestOutput, OptionError> {
         Ok(TestOutput {
             form: match said.text("summaryFormat").unwrap_or("default") {
                 table if table.eq_ignore_ascii_case("default") => Form::Table,
                 json if json.eq_ignore_ascii_case("JSON") => Form::Json,
                 csv if csv.eq_ignore_ascii_case("CSV") => Form::Csv,
-                other => return Err(wrong("summaryFormat", other, "is no format; use default, JSON or CSV")),
+                other => return Err(value_error("summaryFormat", other, "is no format; use default, JSON or CSV")),
             },
             summary_file: said.named("summaryFile"),
             rank_csv: said.named("saveRankPerformanceDetailsCSV"),
@@ -375,7 +375,7 @@ impl TestOutput {
     }
 }
 
-pub(super) fn test(said: &Said, id: u32, launched: Option<&Launched>) -> Result<Test, OptionError> {
+pub(super) fn test(said: &GivenOptions, id: u32, launched: Option<&Launched>) -> Result<Test, OptionError> {
     let api = api(said)?;
     let ranks = said.ranks(launched)?;
     let tasks = tasks(said, ranks, launched)?;
@@ -406,7 +406,7 @@ pub(super) fn test(said: &Said, id: u32, launched: Option<&Launched>) -> Result<
     }
 }
 
-fn api(said: &Said) -> Result<Api, OptionError> {
+fn api(said: &GivenOptions) -> Result<Api, OptionError> {
     Ok(match said.text("a").unwrap_or("POSIX") {
         posix if posix.eq_ignore_ascii_case("POSIX") => Api::Posix,
         aio if aio.eq_ignore_ascii_case("AIO") => Api::Aio(aio_options(said)?),
@@ -417,17 +417,17 @@ fn api(said: &Said) -> Result<Api, OptionError> {
             view: said.is_set("mpiio.useFileView"),
             strided: said.is_set("mpiio.useFileView") && said.is_set("mpiio.useStridedDatatype"),
         }),
-        other => return Err(wrong("a", other, &back_end_problem(other, "POSIX, AIO, MMAP, MPIIO or DUMMY"))),
+        other => return Err(value_error("a", other, &back_end_problem(other, "POSIX, AIO, MMAP, MPIIO or DUMMY"))),
     })
 }
 
-fn tasks(said: &Said, ranks: u32, launched: Option<&Launched>) -> Result<u32, OptionError> {
+fn tasks(said: &GivenOptions, ranks: u32, launched: Option<&Launched>) -> Result<u32, OptionError> {
     let tasks = match said.number("N") {
         Some(tasks) if tasks > 0 => u32::try_from(tasks).unwrap_or(u32::MAX),
         _ => ranks,
     };
     match tasks > ranks {
-        true => Err(wrong(
+        true => Err(value_error(
             "N",
             tasks.to_string(),
             &format!("exceeds the number of ranks, {ranks}; {}", more_ranks(launched)),
@@ -437,34 +437,34 @@ fn tasks(said: &Said, ranks: u32, launched: Option<&Launched>) -> Result<u32, Op
 }
 
 /// The seed of an option; `None` for the value that stands for no seed.
-fn seed(said: &Said, key: &str, absent: i64) -> Option<i32> {
+fn seed(said: &GivenOptions, key: &str, absent: i64) -> Option<i32> {
     said.number(key).filter(|&seed| seed != absent).and_then(|seed| i32::try_from(seed).ok())
 }
 
 /// Reads the limits of requests, with IOR's own bounds. IOR itself fails with a granularity of 0.
-fn aio_options(said: &Said) -> Result<AioOptions, OptionError> {
+fn aio_options(said: &GivenOptions) -> Result<AioOptions, OptionError> {
     let (pending, granularity) = ("aio.max-pending", "aio.granularity");
     let options =
         AioOptions { max_pending: said.small_count(pending, 128)?, granularity: said.small_count(granularity, 16)? };
     let AioOptions { max_pending: most, granularity: batch } = options;
     match () {
         () if most < AIO_PENDING_MIN => {
-            Err(wrong(pending, most.to_string(), &format!("is too few; use {AIO_PENDING_MIN} or more")))
+            Err(value_error(pending, most.to_string(), &format!("is too few; use {AIO_PENDING_MIN} or more")))
         }
         () if most > QUEUE_DEPTH_MAX => {
-            Err(wrong(pending, most.to_string(), &format!("is too many; use {QUEUE_DEPTH_MAX} or less")))
+            Err(value_error(pending, most.to_string(), &format!("is too many; use {QUEUE_DEPTH_MAX} or less")))
         }
-        () if batch == 0 => Err(wrong(granularity, "0", "would submit nothing; use 1 or more")),
+        () if batch == 0 => Err(value_error(granularity, "0", "would submit nothing; use 1 or more")),
         () if batch > most => {
             let problem = format!("exceeds --{pending}, {most}; use {most} or less, or raise --{pending}");
-            Err(wrong(granularity, batch.to_string(), &problem))
+            Err(value_error(granularity, batch.to_string(), &problem))
         }
         () => Ok(options),
     }
 }
 
 /// The memory to use up. IOR takes the number of `-M 64m` for per cent; here a size is a size.
-fn hog(said: &Said, tasks: u32, launched: Option<&Launched>) -> Result<Option<Hog>, OptionError> {
+fn hog(said: &GivenOptions, tasks: u32, launched: Option<&Launched>) -> Result<Option<Hog>, OptionError> {
     let processes = u64::from(launched.map_or(1, Launched::per_node).max(1));
     let per_task = said.count("memoryPerTask", 0)?;
     if per_task > 0 {
@@ -472,7 +472,7 @@ fn hog(said: &Said, tasks: u32, launched: Option<&Launched>) -> Result<Option<Ho
         return Ok(Some(Hog::Process(per_task.saturating_mul(tasks.into()))));
     }
     let Some(text) = said.named("M") else { return Ok(None) };
-    let invalid = |problem: &str| wrong("M", text.clone(), problem);
+    let invalid = |problem: &str| value_error("M", text.clone(), problem);
     if let Some(percent) = text.trim().strip_suffix('%') {
         let percent: f64 = percent.trim().parse().map_err(|_| invalid("is no share; use one such as 75%"))?;
         return match (0.0..100.0).contains(&percent) {

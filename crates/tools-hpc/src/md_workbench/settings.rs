@@ -1,6 +1,6 @@
 //! Settings: what was said, with defaults, and the rules of what goes together.
 
-use crate::aiori::{Launched, OptionError, Said, wrong};
+use crate::aiori::{GivenOptions, Launched, OptionError, value_error};
 use plumb_workload::NullDelays;
 use plumb_workload::program::{ItemName, PacketKind, TreeNames};
 use std::path::PathBuf;
@@ -97,7 +97,7 @@ pub struct Stonewall {
     pub wears_out: bool,
 }
 
-/// What is printed, and where latencies go.
+/// The report, and the files of latencies.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OutputOptions {
     /// `-L`: prefix of the names of files with single operations.
@@ -117,16 +117,20 @@ fn ppm(text: &str) -> Result<u64, OptionError> {
     let share: Option<f64> = text.trim().parse().ok().filter(|share| (0.0..=WAIT_MAX).contains(share));
     share
         .map(|share| (share * 1e6).round() as u64)
-        .ok_or_else(|| wrong("t", text, "is no share of time; use a number such as 0.5, from 0 to 1000"))
+        .ok_or_else(|| value_error("t", text, "is no share of time; use a number such as 0.5, from 0 to 1000"))
 }
 
 /// The settings of what was said.
-pub(super) fn settings(said: &Said, launched: Option<&Launched>) -> Result<MdWorkbenchSettings, OptionError> {
+pub(super) fn settings(said: &GivenOptions, launched: Option<&Launched>) -> Result<MdWorkbenchSettings, OptionError> {
     let dummy = match said.text("a").unwrap_or("POSIX") {
         posix if posix.eq_ignore_ascii_case("POSIX") => None,
         dummy if dummy.eq_ignore_ascii_case("DUMMY") => Some(said.dummy_delays()?),
         other => {
-            return Err(wrong("a", other, "is a back end that md-workbench does not use here; use POSIX or DUMMY"));
+            return Err(value_error(
+                "a",
+                other,
+                "is a back end that md-workbench does not use here; use POSIX or DUMMY",
+            ));
         }
     };
     let phases = ["1", "2", "3"].map(|key| said.is_set(key));
@@ -178,13 +182,13 @@ impl MdWorkbenchSettings {
     /// What does not go together.
     fn rules(&self) -> Result<(), OptionError> {
         let conflict = |text| Err(OptionError::Conflict(text));
-        let zero = |key: &str| Err(wrong(key, "0", "leaves nothing to do; use at least 1"));
+        let zero = |key: &str| Err(value_error(key, "0", "leaves nothing to do; use at least 1"));
         match () {
             () if self.dataset.sets == 0 => zero("D"),
             () if self.dataset.objects == 0 => zero("P"),
             () if self.phases.benchmarks && self.dataset.renewals == 0 => zero("I"),
             () if self.phases.iterations > ITERATIONS_MAX => {
-                Err(wrong("R", self.phases.iterations.to_string(), "is too many; use at most 10000"))
+                Err(value_error("R", self.phases.iterations.to_string(), "is too many; use at most 10000"))
             }
             () if self.data.verifies && self.dummy.is_some() => {
                 conflict("-X needs data, which -a DUMMY does not keep; leave it out")

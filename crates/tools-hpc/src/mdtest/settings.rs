@@ -1,6 +1,6 @@
 //! Settings: what was said, with defaults, and the rules of what goes together.
 
-use crate::aiori::{Launched, OptionError, Said, back_end_problem, more_ranks, wrong};
+use crate::aiori::{GivenOptions, Launched, OptionError, back_end_problem, more_ranks, value_error};
 use plumb_workload::NullDelays;
 use plumb_workload::program::{PacketKind, TreeNames};
 
@@ -63,7 +63,7 @@ pub struct TreeOptions {
 }
 
 impl TreeOptions {
-    fn read(said: &Said) -> Result<TreeOptions, OptionError> {
+    fn read(said: &GivenOptions) -> Result<TreeOptions, OptionError> {
         let places = said.text("d").unwrap_or("./out").split('@').filter(|place| !place.is_empty());
         let both = !said.is_set("D") && !said.is_set("F");
         Ok(TreeOptions {
@@ -80,7 +80,7 @@ impl TreeOptions {
     }
 }
 
-/// What is done with the items.
+/// The phases of the test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TestPhases {
     /// `-C`: whether items are created.
@@ -96,7 +96,7 @@ pub struct TestPhases {
 }
 
 impl TestPhases {
-    fn read(said: &Said) -> TestPhases {
+    fn read(said: &GivenOptions) -> TestPhases {
         let phases = ["C", "T", "E", "r", "U"].map(|key| said.is_set(key));
         let all = phases.iter().all(|said| !said);
         let [creates, stats, reads, removes, renames] = phases.map(|said| said || all);
@@ -143,7 +143,7 @@ pub struct FileData {
 }
 
 impl FileData {
-    fn read(said: &Said) -> Result<FileData, OptionError> {
+    fn read(said: &GivenOptions) -> Result<FileData, OptionError> {
         Ok(FileData {
             write_bytes: said.count("w", 0)?,
             read_bytes: said.count("e", 0)?,
@@ -167,7 +167,7 @@ pub struct Stonewall {
     pub status_file: Option<String>,
 }
 
-/// How often the test runs, and the pause before each phase.
+/// The number of repetitions, and the pause before each phase.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Repetition {
     /// `-i`: number of repetitions.
@@ -185,7 +185,7 @@ pub struct PhaseCommands {
     pub after: Option<String>,
 }
 
-/// What is printed, and where it goes.
+/// The report: its form, its files and its level of detail.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TestOutput {
     /// `-P`, `-Z`: rates, times, or both.
@@ -203,7 +203,7 @@ pub struct TestOutput {
 }
 
 impl TestOutput {
-    fn read(said: &Said) -> Result<TestOutput, OptionError> {
+    fn read(said: &GivenOptions) -> Result<TestOutput, OptionError> {
         Ok(TestOutput {
             prints: match (said.is_set("P"), said.is_set("Z")) {
                 (true, _) => Prints::Both,
@@ -220,11 +220,11 @@ impl TestOutput {
 }
 
 /// The settings of what was said.
-pub(super) fn settings(said: &Said, launched: Option<&Launched>) -> Result<MdtestSettings, OptionError> {
+pub(super) fn settings(said: &GivenOptions, launched: Option<&Launched>) -> Result<MdtestSettings, OptionError> {
     let dummy = match said.text("a").unwrap_or("POSIX") {
         posix if posix.eq_ignore_ascii_case("POSIX") => None,
         dummy if dummy.eq_ignore_ascii_case("DUMMY") => Some(said.dummy_delays()?),
-        other => return Err(wrong("a", other, &back_end_problem(other, "POSIX or DUMMY"))),
+        other => return Err(value_error("a", other, &back_end_problem(other, "POSIX or DUMMY"))),
     };
     let ranks = said.ranks(launched)?;
     let tasks = match said.small_count("l", 0)? {
@@ -261,7 +261,7 @@ pub(super) fn settings(said: &Said, launched: Option<&Launched>) -> Result<Mdtes
 }
 
 /// A command, where one is given and the user allows it.
-fn command(said: &Said, key: &str, option: &'static str) -> Result<Option<String>, OptionError> {
+fn command(said: &GivenOptions, key: &str, option: &'static str) -> Result<Option<String>, OptionError> {
     match said.named(key) {
         Some(line) if !said.is_set("allow-system") => Err(OptionError::Command { option, line }),
         line => Ok(line),
@@ -315,7 +315,7 @@ impl MdtestSettings {
             }
             () if self.tasks.0 > self.tasks.1 => conflict("-f exceeds -l: the first number of tasks is above the last"),
             () if self.tasks.1 > self.ranks => {
-                Err(wrong("l", self.tasks.1.to_string(), more_ranks(self.launched.as_ref())))
+                Err(value_error("l", self.tasks.1.to_string(), more_ranks(self.launched.as_ref())))
             }
             () if self.order.collective && self.launched.is_some() => conflict(
                 "-c: rank 0 makes the files of other processes only in one process; use --plumb-ranks without mpirun",

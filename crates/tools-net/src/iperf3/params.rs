@@ -21,7 +21,7 @@ pub struct Params {
     pub passing: PassingParams,
     /// Processor that a stock server is asked to use. Plumb's own does not let clients choose.
     pub server_processor: Option<u32>,
-    /// Who the client is, encrypted.
+    /// The name and the password of the user and the time, encrypted.
     pub token: Option<String>,
     /// The client is Plumb.
     pub is_plumb: bool,
@@ -95,7 +95,7 @@ pub struct SocketParams {
     pub whole: bool,
 }
 
-/// How bytes pass between program and kernel.
+/// The way of bytes between program and kernel.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PassingParams {
     /// `-Z`: the sender lends its memory to the kernel.
@@ -108,9 +108,9 @@ pub struct PassingParams {
     pub wide: bool,
     /// `--repeating-payload`: the payload repeats a pattern.
     pub repeats: bool,
-    /// How bytes pass at the sender, where `lend` does not say it.
+    /// The calls that move bytes at the sender, unless `lend` is set.
     pub tx: Passing,
-    /// How bytes pass at the receiver, where `drop` does not say it.
+    /// The calls that move bytes at the receiver, unless `drop` is set.
     pub rx: Passing,
 }
 
@@ -125,7 +125,7 @@ pub struct TripParams {
     pub poll_us: u32,
 }
 
-/// What the report contains besides.
+/// Texts and output that the report contains on request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReportParams {
     /// `-T`: text that starts each line of the output.

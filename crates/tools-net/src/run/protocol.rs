@@ -98,7 +98,7 @@ fn params(request: &NetRequest<'_>) -> Params {
     let mut params = Params::default();
     params.transport.udp = protocol == Protocol::Udp;
     params.transport.multipath = protocol == Protocol::Mptcp;
-    // Without one, until this end is told to stop.
+    // Without a time, until this end stops.
     params.end.time_s = Some(time.map_or(0, seconds));
     params.flow.streams = connections;
     params.socket.congestion = load.congestion().map(str::to_owned);

@@ -5,7 +5,7 @@ pub(super) mod read;
 use super::hosts::{DataSetPart, HostsSettings};
 use plumb_workload::files::{FileAdvice, MappingAdvice, RecordLock};
 
-/// What is to be done.
+/// The task of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// The benchmark.
@@ -87,7 +87,7 @@ pub enum Rwmix {
     Threads(u32),
 }
 
-/// What is shown while a phase runs.
+/// Progress that is printed while a phase runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Live {
     /// One line, rewritten, on a terminal.
@@ -110,7 +110,7 @@ pub struct LiveCsv {
     pub each_thread: bool,
 }
 
-/// What is reported, and where.
+/// The report of each phase, and the files that it goes to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OutputSettings {
     /// When each thread was done.
@@ -147,9 +147,9 @@ pub struct OutputSettings {
     pub ops_log: Option<String>,
     /// Progress as CSV.
     pub live_csv: Option<LiveCsv>,
-    /// What is shown.
+    /// `--nolive`, `--live1`, `--live1n`: progress on standard output.
     pub live: Live,
-    /// How often, milliseconds.
+    /// `--liveint`: time between two lines of progress, in milliseconds.
     pub live_interval_ms: u64,
 }
 
@@ -157,13 +157,13 @@ pub struct OutputSettings {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each group is documented at its type")]
 pub struct ElbenchoSettings {
-    /// What is to be done.
+    /// The task: a run, a page or a service.
     pub action: Action,
-    /// Which phases.
+    /// The phases to run, in elbencho's own order.
     pub phases: Phases,
-    /// On what.
+    /// Directories, files or block devices to work on.
     pub paths: Vec<String>,
-    /// Threads.
+    /// `--threads`: number of threads.
     pub threads: u32,
     pub dataset: DataSet,
     pub ops: OpOptions,
@@ -175,11 +175,11 @@ pub struct ElbenchoSettings {
     pub calls: FileCalls,
     pub schedule: ScheduleOptions,
     pub placement: ThreadPlacement,
-    /// Who runs it.
+    /// The hosts that run the phases.
     pub hosts: HostsSettings,
-    /// What this host does of it.
+    /// The part of the data set that belongs to this host.
     pub part: DataSetPart,
-    /// What is reported.
+    /// The report of each phase.
     pub output: OutputSettings,
 }
 
@@ -271,7 +271,7 @@ pub struct FileCalls {
     pub mapping_advice: Vec<MappingAdvice>,
     /// `--flock`: range that is locked around each op.
     pub lock: Option<RecordLock>,
-    /// `--nodelerr`: whether a missing file or directory is no error when it is to be removed.
+    /// `--nodelerr`: whether removing a missing file or directory succeeds.
     pub no_delete_errors: bool,
 }
 

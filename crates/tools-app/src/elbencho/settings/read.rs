@@ -5,15 +5,15 @@ use super::{
     Phases, ReadWriteMix, Rwmix, ScheduleOptions, ThreadPlacement, TreeSettings,
 };
 use crate::elbencho::ElbenchoUsageError;
+use crate::elbencho::given::GivenOptions;
 use crate::elbencho::hosts::{DataSetPart, HostsSettings};
 use crate::elbencho::options::named;
 use crate::elbencho::paths::expand;
-use crate::elbencho::said::Said;
 use plumb_tools::options::Takes;
 use plumb_workload::files::{FileAdvice, MappingAdvice, RecordLock};
 
 /// What the options mean.
-pub(in crate::elbencho) fn settings(said: &Said) -> (ElbenchoSettings, Vec<ElbenchoUsageError>) {
+pub(in crate::elbencho) fn settings(said: &GivenOptions) -> (ElbenchoSettings, Vec<ElbenchoUsageError>) {
     let mut wrong: Vec<ElbenchoUsageError> = said.refusals().collect();
     let mut numbers = NumberReader { said, wrong: &mut wrong };
     let settings = ElbenchoSettings {
@@ -38,7 +38,7 @@ pub(in crate::elbencho) fn settings(said: &Said) -> (ElbenchoSettings, Vec<Elben
     (settings, wrong)
 }
 
-fn action(said: &Said) -> Action {
+fn action(said: &GivenOptions) -> Action {
     if said.is_on("version") {
         Action::Version
     } else if said.is_on("help") || said.is_on("help-multi") || said.is_on("help-large") || said.is_on("help-bdev") {
@@ -64,7 +64,7 @@ fn action(said: &Said) -> Action {
     }
 }
 
-fn phases(said: &Said) -> Phases {
+fn phases(said: &GivenOptions) -> Phases {
     Phases {
         mkdirs: said.is_on("mkdirs"),
         write: said.is_on("write"),
@@ -98,7 +98,7 @@ const MAPPING_ADVICE: [(&str, MappingAdvice); 6] = [
 
 /// Reads values, and keeps their errors.
 struct NumberReader<'a> {
-    said: &'a Said,
+    said: &'a GivenOptions,
     wrong: &'a mut Vec<ElbenchoUsageError>,
 }
 

@@ -17,11 +17,11 @@ const STEPS_MAX: usize = 100_000;
 /// The composite flowops around a flowop.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Outer<'a> {
-    /// Their names, as they are printed.
+    /// Their printed names.
     printed: &'a str,
     /// The full name of their step.
     step: &'a str,
-    /// How many.
+    /// Number of composite flowops around this one.
     nesting: usize,
 }
 

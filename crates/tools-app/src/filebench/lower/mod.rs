@@ -1,4 +1,4 @@
-//! What a script has defined becomes a workload: file sets are targets, threads are groups of workers, and flowops are
+//! The definitions of a script become a workload: file sets are targets, threads are groups of workers, and flowops are
 //! steps.
 
 mod attributes;
@@ -29,9 +29,9 @@ const USUAL_TIME_S: u64 = 60;
 /// A line of the statistics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// What it is called.
+    /// The printed name.
     pub name: String,
-    /// The full name of its step: what it is called, with a number where another flowop of the thread is called the same.
+    /// The full name of its step: the printed name, with a number where another flowop of the thread has the same.
     pub step: String,
     /// Its group of workers.
     pub group: String,
@@ -39,18 +39,18 @@ pub struct Line {
     pub in_summary: bool,
     /// It stands for other flowops and counts nothing itself.
     pub is_composite: bool,
-    /// What it prints each time.
+    /// Text that it prints each time.
     pub says: Option<String>,
 }
 
 impl Line {
-    /// What was measured of it.
+    /// Finds its measurement.
     pub fn found_in<'a>(&self, steps: &'a [StepMeasurement]) -> Option<&'a StepMeasurement> {
         measured(steps, &self.group, &self.step)
     }
 }
 
-/// What was measured of a step of a group.
+/// Finds the measurement of a step of a group.
 pub(super) fn measured<'a>(steps: &'a [StepMeasurement], group: &str, name: &str) -> Option<&'a StepMeasurement> {
     steps.iter().find(|step| step.name == name && step.group == group)
 }
@@ -60,14 +60,14 @@ pub(super) fn measured<'a>(steps: &'a [StepMeasurement], group: &str, name: &str
 pub struct Started {
     /// Its name.
     pub name: String,
-    /// How many.
+    /// Number of instances.
     pub instances: u64,
 }
 
 /// A run that is about to be done.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// What is to be done.
+    /// The workload of the run.
     pub workload: Workload,
     /// The lines of the statistics, in the order of the script.
     pub lines: Vec<Line>,
@@ -83,14 +83,14 @@ pub struct Plan {
     pub period_s: Option<i64>,
     /// Lines have histograms.
     pub histograms: bool,
-    /// What has no effect.
+    /// Remarks about attributes without effect.
     pub remarks: Vec<FilebenchUsageError>,
 }
 
 /// Lowers what is defined, for a run of this many seconds.
 ///
 /// # Errors
-/// What is wrong with it, with its place.
+/// The first error in it, with its place.
 pub(super) fn lower(
     definitions: &Definitions,
     time_s: Option<u64>,

@@ -186,7 +186,7 @@ impl IozoneSettings {
                 truncates_mix: false,
             },
             buffers: BufferOptions {
-                // What 3.489 writes; other versions write others.
+                // The byte that 3.489 writes; other versions write others.
                 content: WrittenContent::Pages(0x5f),
                 cache_bytes: 1 << 20,
                 line_bytes: 32,

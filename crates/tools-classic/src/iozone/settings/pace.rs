@@ -1,4 +1,4 @@
-//! Pauses, and what the time of a test includes.
+//! Pauses, and the parts of a test that its time includes.
 
 use super::{Given, IozoneSettings, Seen};
 use crate::iozone::IozoneUsageError;
@@ -20,7 +20,7 @@ pub struct PaceOptions {
     pub records_per_second: Option<u32>,
 }
 
-/// What the time of a test includes.
+/// Calls and pauses that the time of a test includes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TimingOptions {
     /// `-e`: whether the time includes `fsync`.

@@ -1,4 +1,4 @@
-//! What is reported, and where.
+//! Reports, their units and their files.
 
 use super::{Given, IozoneSettings, Rate, Seen, Trouble};
 use crate::iozone::IozoneUsageError;

@@ -1,4 +1,4 @@
-//! What a command line means.
+//! The settings of a command line.
 
 mod read;
 mod take;
@@ -10,7 +10,7 @@ use super::auth::Padding;
 use super::format::Unit;
 use super::params::Params;
 
-/// What a command line asks for.
+/// A request: a page, a test or a server.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Asked {
     /// The options.
@@ -44,7 +44,7 @@ pub struct Iperf3Settings {
     pub log: Option<String>,
     /// `-I`.
     pub pid_file: Option<String>,
-    /// `--bind-dev`, or what stands behind `%` of an address.
+    /// `--bind-dev`, or the name after `%` in an address.
     pub device: Option<String>,
     /// `-F`.
     pub file: Option<String>,
@@ -60,7 +60,7 @@ pub struct Iperf3Settings {
     pub stamp: Option<String>,
     /// `--use-pkcs1-padding`, or without.
     pub padding: Padding,
-    /// What has no effect, and why.
+    /// Options without effect, and why.
     pub ignored: Vec<(&'static str, &'static str)>,
 }
 
@@ -93,7 +93,7 @@ impl Output {
 const RECEIVE_MS: u64 = 120_000;
 
 impl Iperf3Settings {
-    /// What is so where nothing else is said.
+    /// Returns the settings of a command line without options.
     pub fn new(end: End) -> Iperf3Settings {
         Iperf3Settings {
             end,
@@ -172,7 +172,7 @@ impl Default for Server {
 pub struct Client {
     /// `-c`.
     pub host: String,
-    /// What goes to the server.
+    /// The parameters of the test, for the server.
     pub params: Params,
     /// `--cport`.
     pub client_port: Option<u16>,
@@ -184,7 +184,7 @@ pub struct Client {
     pub key: Option<String>,
 }
 
-/// What is wrong with a command line.
+/// An error in a command line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Iperf3UsageError {
     /// As iperf3 says it.
@@ -203,7 +203,7 @@ pub enum Iperf3UsageError {
     NotYet {
         /// The option.
         name: &'static str,
-        /// What it is about, or what to do instead.
+        /// The reason, or the way out.
         why: &'static str,
     },
     /// A value that is none.
@@ -213,7 +213,7 @@ pub enum Iperf3UsageError {
         name: &'static str,
         /// As given.
         given: String,
-        /// What is expected.
+        /// Values that it takes.
         expected: &'static str,
     },
 }

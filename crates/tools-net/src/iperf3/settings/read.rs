@@ -6,7 +6,7 @@ use crate::iperf3::options::GRAMMAR;
 use plumb_tools::Support;
 use plumb_tools::options::{Grammar, Opt, Role, Word, Words};
 
-/// With the NUL behind it. Source: `IFNAMSIZ` of linux/if.h.
+/// Including the final NUL. Source: `IFNAMSIZ` of linux/if.h.
 const DEVICE_BYTES_MAX: usize = 16;
 
 /// The words, taken apart: rows of the table with their values.

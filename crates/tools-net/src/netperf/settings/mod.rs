@@ -1,4 +1,4 @@
-//! What a command line means.
+//! The settings of a command line.
 
 mod read;
 mod take;
@@ -10,7 +10,7 @@ use super::exchange::{Direction, Length};
 use super::wire::PORT;
 use read::{POLL, POLL_US_MAX};
 
-/// What a command line asks for.
+/// A request: a page, a test or a server.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Asked<T> {
     /// The options.
@@ -199,7 +199,7 @@ pub struct RepetitionOptions {
     pub interim_s: Option<f64>,
 }
 
-/// What is printed, and in which form.
+/// The output, its form and its unit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OutputOptions {
     /// `-r`: whether only the result is printed.
@@ -275,7 +275,7 @@ pub struct Server {
     pub ignored: Vec<(char, &'static str)>,
 }
 
-/// What is wrong with a command line.
+/// An error in a command line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NetperfUsageError {
     /// An option that does not exist.
@@ -289,7 +289,7 @@ pub enum NetperfUsageError {
     NotYet {
         /// The option.
         letter: char,
-        /// What it is about, or what to do instead.
+        /// The reason, or the way out.
         why: &'static str,
     },
     /// A value that is none.
@@ -299,7 +299,7 @@ pub enum NetperfUsageError {
         letter: char,
         /// As given.
         given: String,
-        /// What it may be.
+        /// Values that it takes.
         expected: &'static str,
     },
     /// A test that does not exist.
@@ -314,7 +314,7 @@ pub enum NetperfUsageError {
     /// A time of `--plumb-busy-poll` that is none.
     #[error("bad value '{0}' of {POLL}: use 1 to {POLL_US_MAX} µs")]
     Poll(String),
-    /// A word that is no option.
+    /// An argument that is not an option.
     #[error("unexpected word '{0}'")]
     Word(String),
     /// A name of `-k`, `-o`, `-O`.

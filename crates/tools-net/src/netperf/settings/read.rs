@@ -14,7 +14,7 @@ pub(super) const POLL: &str = "--plumb-busy-poll";
 /// Its longest time, µs.
 pub(super) const POLL_US_MAX: u32 = 10_000;
 
-/// The words behind that option, and its value.
+/// Returns the value of that option, and the words after it.
 fn busy_poll(words: &[String]) -> Result<(u32, &[String]), NetperfUsageError> {
     let first = words.first().and_then(|word| word.strip_prefix(POLL)?.strip_prefix('='));
     let Some(text) = first else { return Ok((0, words)) };
@@ -29,7 +29,7 @@ fn busy_poll(words: &[String]) -> Result<(u32, &[String]), NetperfUsageError> {
 /// Reads netperf's words; `program` is how it was called.
 ///
 /// # Errors
-/// What is wrong with them.
+/// The first error in them.
 pub fn read(program: &str, words: &[String]) -> Result<Asked<NetperfSettings>, NetperfUsageError> {
     let whole = std::iter::once(program).chain(words.iter().map(String::as_str)).collect::<Vec<_>>().join(" ");
     let (poll_us, words) = busy_poll(words)?;
@@ -105,7 +105,7 @@ impl NetperfSettings {
 /// Reads netserver's words.
 ///
 /// # Errors
-/// What is wrong with them.
+/// The first error in them.
 pub fn read_server(words: &[String]) -> Result<Asked<Server>, NetperfUsageError> {
     let (poll_us, words) = busy_poll(words)?;
     let part = getopt(SERVER_WORDS, words)?;

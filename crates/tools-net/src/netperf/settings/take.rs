@@ -45,7 +45,7 @@ impl NetperfSettings {
                 let of = |text: Option<&str>| text.map(|text| value.service(text)).transpose();
                 self.socket.service = Pair { local: of(local)?, remote: of(remote)? };
             }
-            // The server's, behind a comma, is for what it never sends.
+            // The server's file, after a comma, has no use: the server sends none.
             'F' => self.test.file = value.1.split(',').next().filter(|name| !name.is_empty()).map(str::to_owned),
             'l' => self.test.length = length(value)?,
             _ => {
@@ -201,7 +201,7 @@ impl TestOptions {
                     _ => return Err(value.wrong("stream, dgram, tcp or udp")),
                 };
             }
-            // Responses of UDP count as lost after 1 s, whatever this says.
+            // Responses of UDP count as lost after 1 s, in any case.
             'e' => _ = value.seconds(value.1)?,
             _ => {}
         }
