@@ -61,19 +61,22 @@ impl ElbenchoCommand {
         const THREADS_MAX: u32 = 1024;
         const FILES_MAX: u64 = 4096;
         let said = &self.said;
-        let files = u64::from(said.dirs.max(1)).saturating_mul(u64::from(said.files.max(1)));
-        if said.threads > THREADS_MAX || said.iterations > 16 || files.saturating_mul(said.threads.into()) > FILES_MAX {
+        let files = u64::from(said.dataset.dirs.max(1)).saturating_mul(u64::from(said.dataset.files.max(1)));
+        if said.threads > THREADS_MAX
+            || said.schedule.iterations > 16
+            || files.saturating_mul(said.threads.into()) > FILES_MAX
+        {
             return None;
         }
-        let mut places = Assumed { are_directories: self.makes_directories(), file_bytes: said.size };
+        let mut places = Assumed { are_directories: self.makes_directories(), file_bytes: said.dataset.size };
         WorkFacts::of(&lower(said, &mut places).ok()?.workload)
     }
 
     /// Whether its paths are directories. What a path is cannot be asked: one with several files, or whose directories
     /// are made or removed, is a directory.
     fn makes_directories(&self) -> bool {
-        let ElbenchoSettings { dirs, files, phases, .. } = &self.said;
-        *dirs > 1 || *files > 1 || phases.mkdirs || phases.deldirs
+        let ElbenchoSettings { dataset, phases, .. } = &self.said;
+        dataset.dirs > 1 || dataset.files > 1 || phases.mkdirs || phases.deldirs
     }
 
     /// `None` where elbencho refuses it, or runs nothing.
@@ -85,25 +88,26 @@ impl ElbenchoCommand {
 
     /// Bytes of all its files, where the command says how large they are.
     pub fn size_bytes(&self) -> Option<u64> {
-        let ElbenchoSettings { size, threads, dirs, files, paths, tree, .. } = &self.said;
+        let ElbenchoSettings { dataset, threads, paths, tree, .. } = &self.said;
         // Threads share the files that are named, and have those of directories for themselves.
         let count = if self.makes_directories() {
-            u64::from(*threads).checked_mul(u64::from((*dirs).max(1)))?.checked_mul(u64::from((*files).max(1)))?
+            let files = u64::from(dataset.dirs.max(1)).checked_mul(u64::from(dataset.files.max(1)))?;
+            u64::from(*threads).checked_mul(files)?
         } else {
             paths.len() as u64
         };
-        tree.is_none().then(|| size.checked_mul(count)).flatten().filter(|bytes| *bytes > 0)
+        tree.is_none().then(|| dataset.size.checked_mul(count)).flatten().filter(|bytes| *bytes > 0)
     }
 
     /// Bytes that each of its phases transfers, where they are fixed.
     pub fn transfer_bytes(&self) -> Option<u64> {
-        let fixed = !self.said.infinite && self.said.rand_amount == 0;
+        let fixed = !self.said.schedule.infinite && self.said.order.rand_amount == 0;
         fixed.then(|| self.size_bytes()).flatten()
     }
 
     /// Whether a time limit ends its phases.
     pub fn is_timed(&self) -> bool {
-        self.said.time_limit_s > 0
+        self.said.schedule.time_limit_s > 0
     }
 
     /// Whether it writes its files.
@@ -113,17 +117,17 @@ impl ElbenchoCommand {
 
     /// Bytes of an op.
     pub fn block_bytes(&self) -> Option<u64> {
-        Some(self.said.block).filter(|bytes| *bytes > 0)
+        Some(self.said.ops.block).filter(|bytes| *bytes > 0)
     }
 
     /// Its `--sync` is between the phases, beside their time.
     pub fn durability(&self) -> Durability {
-        if self.said.direct { Durability::Direct } else { Durability::None }
+        if self.said.ops.direct { Durability::Direct } else { Durability::None }
     }
 
     pub(super) fn reads_cold(&self) -> bool {
-        let reads_once = !self.said.infinite && !self.said.rand;
-        self.said.direct || (self.said.phases.dropcache && reads_once)
+        let reads_once = !self.said.schedule.infinite && !self.said.order.rand;
+        self.said.ops.direct || (self.said.phases.dropcache && reads_once)
     }
 
     /// What it works on.
@@ -133,8 +137,8 @@ impl ElbenchoCommand {
 
     /// Rates that it prints of its phases.
     pub fn yields(&self) -> Vec<CellMetric> {
-        let ElbenchoSettings { phases, rand, .. } = &self.said;
-        let (write, read) = if *rand {
+        let ElbenchoSettings { phases, order, .. } = &self.said;
+        let (write, read) = if order.rand {
             (CellMetric::RandomWrite, CellMetric::RandomRead)
         } else {
             (CellMetric::Write, CellMetric::Read)

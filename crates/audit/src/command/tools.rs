@@ -152,15 +152,15 @@ impl BonnieCommand {
     pub(super) fn work(&self) -> Option<WorkFacts> {
         const SEEKERS_MAX: i64 = 64;
         let mut capped = self.said.clone();
-        capped.files_ki = capped.files_ki.min(1);
-        capped.seeks = 0;
-        if capped.seekers > SEEKERS_MAX {
+        capped.small.files_ki = capped.small.files_ki.min(1);
+        capped.large.seeks = 0;
+        if capped.large.seekers > SEEKERS_MAX {
             return None;
         }
         let workload = bonnie::lower::lower(&capped, 1, &mut bonnie::random::NumberSource::seeded(1));
         let mut facts = WorkFacts::of(&workload)?;
-        facts.push(&["number-of-files"], self.said.files_ki.to_string());
-        facts.push(&["seeks"], self.said.seeks.to_string());
+        facts.push(&["number-of-files"], self.said.small.files_ki.to_string());
+        facts.push(&["seeks"], self.said.large.seeks.to_string());
         Some(facts)
     }
 
@@ -171,18 +171,18 @@ impl BonnieCommand {
 
     /// `-s`, in bytes; where it was not said, the machine decides.
     pub fn size_bytes(&self) -> Option<u64> {
-        let stated = self.said.says('s').then(|| u64::try_from(self.said.size_mib).ok()).flatten()?;
+        let stated = self.said.says('s').then(|| u64::try_from(self.said.large.size_mib).ok()).flatten()?;
         stated.checked_mul(1 << 20)
     }
 
     /// The first number of `-n`, where it was said.
     pub fn stated_files_1024(&self) -> Option<i64> {
-        self.said.says('n').then_some(self.said.files_ki)
+        self.said.says('n').then_some(self.said.small.files_ki)
     }
 
     /// So many files, stated or not.
     pub fn files_1024(&self) -> i64 {
-        self.said.files_ki
+        self.said.small.files_ki
     }
 
     /// Every op of files is flushed; else the version decides.
@@ -259,8 +259,8 @@ impl IozoneCommand {
 
     /// What it works on.
     pub fn files(&self) -> Vec<&str> {
-        match self.said.files.as_slice() {
-            [] => vec![&self.said.file],
+        match self.said.files.files.as_slice() {
+            [] => vec![&self.said.files.file],
             several => several.iter().map(String::as_str).collect(),
         }
     }
@@ -268,16 +268,16 @@ impl IozoneCommand {
     /// How its writes become durable within the time that it prints.
     pub fn durability(&self) -> Durability {
         match &self.said {
-            said if said.promise != OpenPromise::Plain => Durability::FlushEach,
-            said if said.flush => Durability::FlushAtEnd,
-            said if said.direct => Durability::Direct,
-            said if said.close => Durability::Close,
+            said if said.calls.promise != OpenPromise::Plain => Durability::FlushEach,
+            said if said.timing.flush => Durability::FlushAtEnd,
+            said if said.calls.direct => Durability::Direct,
+            said if said.timing.close => Durability::Close,
             _ => Durability::None,
         }
     }
 
     pub(super) fn reads_cold(&self) -> bool {
-        self.said.direct || self.said.remount.is_some()
+        self.said.calls.direct || self.said.files.remount.is_some()
     }
 
     /// What it prints, of each size.

@@ -370,7 +370,7 @@ fn iozone_bytes(settings: &iozone::IozoneSettings) -> Option<(u64, u64)> {
     use iozone::{Test, TestMode};
     let TestMode::Single(point) = &settings.mode else { return None };
     let size = point.file_kb.checked_mul(1024)?;
-    let tests: &[Test] = if settings.selects { &settings.include } else { Test::ALL };
+    let tests: &[Test] = if settings.tests.selects { &settings.tests.include } else { Test::ALL };
     let times = |of: fn(Test) -> u64| tests.iter().map(|test| of(*test)).sum::<u64>();
     let read = times(|test| match test {
         Test::Read | Test::Fread | Test::Pread => 2,
@@ -388,9 +388,10 @@ fn iozone_bytes(settings: &iozone::IozoneSettings) -> Option<(u64, u64)> {
 /// The large file is written twice and read twice, its part for single bytes once more; small files come in two series.
 fn bonnie_bytes(settings: &bonnie::BonnieSettings) -> (u64, u64) {
     let mib = |mib: i64| (mib.max(0) as u64).saturating_mul(1 << 20);
-    let large =
-        mib(settings.size_mib).saturating_mul(2).saturating_add(mib(settings.per_char_mib.min(settings.size_mib)));
-    let mean = u64::midpoint(settings.min_bytes.max(0) as u64, settings.max_bytes.max(0) as u64);
+    let large = mib(settings.large.size_mib)
+        .saturating_mul(2)
+        .saturating_add(mib(settings.large.per_char_mib.min(settings.large.size_mib)));
+    let mean = u64::midpoint(settings.small.min_bytes.max(0) as u64, settings.small.max_bytes.max(0) as u64);
     let small = u64::from(settings.files()).saturating_mul(mean).saturating_mul(2);
     let all = large.saturating_add(small);
     (all, all)

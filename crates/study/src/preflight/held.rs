@@ -61,7 +61,7 @@ fn of_iozone(words: &[String]) -> Option<u64> {
 fn of_bonnie(words: &[String], ram_bytes: u64) -> Option<u64> {
     let machine = bonnie::Machine { ram_mib: (ram_bytes >> 20) as i64, ..bonnie::Machine::default() };
     let settings = bonnie::BonnieSettings::read("bonnie++", words, &machine).ok()?;
-    Some((settings.size_mib.max(0) as u64).saturating_mul(1 << 20))
+    Some((settings.large.size_mib.max(0) as u64).saturating_mul(1 << 20))
 }
 
 /// A file that it makes; not a device.
@@ -101,7 +101,7 @@ fn of_elbencho(words: &[String]) -> Option<u64> {
         return None;
     }
     // Whether a path is a file or a directory shows on the host: one file is the least.
-    settings.size.checked_mul(settings.paths.len().max(1) as u64)
+    settings.dataset.size.checked_mul(settings.paths.len().max(1) as u64)
 }
 
 /// As many files are removed as are made: the pool stays as large as it begins.

@@ -7,6 +7,7 @@
 //! Over the hosts of [`hosts`], each lowers its own part, and their reports become one. Options for object storage, GPUs and netbench are
 //! refused by name.
 
+mod given;
 pub mod help;
 pub mod hosts;
 pub mod lower;
@@ -14,15 +15,14 @@ pub mod options;
 mod paths;
 pub mod print;
 mod rules;
-mod said;
 mod settings;
 pub mod tree;
-mod wrong;
+mod usage_error;
 
+use given::GivenOptions;
 use plumb_tools::FileError;
-use said::Said;
 pub use settings::{Action, ElbenchoSettings, Live, LiveCsv, OutputSettings, Phases, Rwmix, TreeSettings};
-pub use wrong::ElbenchoUsageError;
+pub use usage_error::ElbenchoUsageError;
 
 /// The version that is followed.
 pub const VERSION: &str = "3.1-10";
@@ -35,8 +35,8 @@ pub fn read(
     words: &[String],
     file: &mut dyn FnMut(&str) -> Result<String, FileError>,
 ) -> Result<ElbenchoSettings, Vec<ElbenchoUsageError>> {
-    let said = Said::read(words, file).map_err(|wrong| vec![wrong])?;
-    let (settings, mut wrong) = settings::settings(&said);
+    let said = GivenOptions::read(words, file).map_err(|wrong| vec![wrong])?;
+    let (settings, mut wrong) = settings::read::settings(&said);
     rules::check(&settings, &mut wrong);
     if wrong.is_empty() { Ok(settings) } else { Err(wrong) }
 }

@@ -51,46 +51,46 @@ fn together(settings: &ElbenchoSettings, wrong: &mut Vec<ElbenchoUsageError>) {
     if settings.paths.is_empty() {
         say("no benchmark path given; name directories, files or block devices after the options");
     }
-    if u32::from(settings.rand) + u32::from(settings.strided) + u32::from(settings.backward) > 1 {
+    if u32::from(settings.order.rand) + u32::from(settings.order.strided) + u32::from(settings.order.backward) > 1 {
         say("--rand, --strided and --backward cannot be combined; use one of them");
     }
-    if settings.iodepth > 1 && settings.mmap {
+    if settings.ops.iodepth > 1 && settings.ops.mmap {
         say("--mmap does one op at a time; remove --iodepth");
     }
-    if settings.iodepth > 1 && (settings.verify_direct || settings.read_inline) {
+    if settings.ops.iodepth > 1 && (settings.content.verify_direct || settings.content.read_inline) {
         say("--verifydirect and --readinline do one op at a time; remove --iodepth");
     }
-    if settings.verify > 0 && matches!(settings.rwmix, Rwmix::Percent(_)) {
+    if settings.content.verify > 0 && matches!(settings.mix.rwmix, Rwmix::Percent(_)) {
         say("--verify and --rwmixpct cannot be combined; use one of them");
     }
-    if settings.verify > 0 && phases.write && settings.rand {
+    if settings.content.verify > 0 && phases.write && settings.order.rand {
         say("--verify needs every block written, and --rand may skip some; write sequentially");
     }
-    if settings.verify_direct && (settings.verify == 0 || !phases.write) {
+    if settings.content.verify_direct && (settings.content.verify == 0 || !phases.write) {
         say("--verifydirect needs --verify SALT and --write");
     }
-    if settings.verify > i64::MAX as u64 {
+    if settings.content.verify > i64::MAX as u64 {
         say("--verify does not support salts above 9223372036854775807 yet; use a smaller salt");
     }
-    if settings.verify > 0 && !settings.block.is_multiple_of(8) {
+    if settings.content.verify > 0 && !settings.ops.block.is_multiple_of(8) {
         say("--verify needs blocks that are a multiple of 8 bytes; use another --block");
     }
-    if settings.verify > 0 && settings.rand && settings.rand_unaligned && !settings.direct {
+    if settings.content.verify > 0 && settings.order.rand && settings.order.rand_unaligned && !settings.ops.direct {
         say("--verify needs offsets that are a multiple of 8 bytes; remove --norandalign");
     }
-    if settings.lock == Some(RecordLock::WholeFile) && settings.iodepth > 1 && phases.write {
+    if settings.calls.lock == Some(RecordLock::WholeFile) && settings.ops.iodepth > 1 && phases.write {
         say("--flock full allows one op per file at a time; use --flock range, or remove --iodepth");
     }
-    if settings.rwmix_balance.is_some() && !matches!(settings.rwmix, Rwmix::Threads(_)) {
+    if settings.mix.balance.is_some() && !matches!(settings.mix.rwmix, Rwmix::Threads(_)) {
         say("--rwmixthrpct needs --rwmixthr, the number of threads that read");
     }
-    if settings.rwmix_balance.is_some() && (settings.limit_read > 0 || settings.limit_write > 0) {
+    if settings.mix.balance.is_some() && (settings.mix.limit_read > 0 || settings.mix.limit_write > 0) {
         say("--rwmixthrpct cannot be combined with --limitread or --limitwrite; use one of them");
     }
-    if settings.infinite && settings.phases == Phases::default() {
+    if settings.schedule.infinite && settings.phases == Phases::default() {
         say("--infloop needs a phase to repeat, such as --read");
     }
-    if settings.read_inline && settings.verify > 0 {
+    if settings.content.read_inline && settings.content.verify > 0 {
         say("--readinline does not check what it reads; use --verifydirect with --verify");
     }
 }

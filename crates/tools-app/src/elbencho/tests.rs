@@ -23,12 +23,12 @@ fn options_are_read_in_all_their_forms() {
     for line in ["-w -b 64k -t4 d", "-wb64k --threads=4 d", "--write --block 64K --thr 4 d", "-w=1 -b=64k -t 4 -- d"] {
         let read = settings(line);
         assert!(read.phases.write, "{line}");
-        assert_eq!((read.block, read.threads, read.paths.as_slice()), (65_536, 4, &["d".to_owned()][..]), "{line}");
+        assert_eq!((read.ops.block, read.threads, read.paths.as_slice()), (65_536, 4, &["d".to_owned()][..]), "{line}");
     }
-    assert!(!settings("-w --direct=false d").direct);
+    assert!(!settings("-w --direct=false d").ops.direct);
     assert_eq!(settings("-r f[1-3]").paths, ["f1", "f2", "f3"]);
     assert_eq!(settings("-r --nopathexp f[1-3]").paths, ["f[1-3]"]);
-    assert_eq!(settings("-w --rwmixpct 30 f").rwmix, Rwmix::Percent(30));
+    assert_eq!(settings("-w --rwmixpct 30 f").mix.rwmix, Rwmix::Percent(30));
     assert_eq!(settings("--dryrun -w d").action, Action::DryRun);
 }
 
@@ -37,8 +37,8 @@ fn options_are_read_in_all_their_forms() {
 fn a_file_of_options_comes_second() {
     let text = "# comment\nwrite=true\ndirect=1\nblock=4k # small\nthreads=3\n";
     let read = read(&words("-c x --direct=0 -t 2 f"), &mut |_| Ok(text.to_owned())).unwrap();
-    assert!(read.phases.write && !read.direct);
-    assert_eq!((read.block, read.threads), (4096, 2));
+    assert!(read.phases.write && !read.ops.direct);
+    assert_eq!((read.ops.block, read.threads), (4096, 2));
     let error = super::read(&words("-c x f"), &mut |_| Ok("nonsense=1\n".to_owned())).unwrap_err();
     assert!(error[0].to_string().contains("x:1"), "{error:?}");
 }

@@ -1,8 +1,8 @@
 //! The command line.
 
 use super::personalities::{PERSONALITIES, Personality};
+use super::usage_error::FilebenchUsageError;
 use super::variables::CUSTOM;
-use super::wrong::FilebenchUsageError;
 use plumb_tools::permission::ALLOW_SYSTEM;
 use std::fmt::Write;
 

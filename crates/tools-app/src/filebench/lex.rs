@@ -1,6 +1,6 @@
 //! Words of the language, each with its place.
 
-use super::wrong::FilebenchUsageError;
+use super::usage_error::FilebenchUsageError;
 
 /// A place in a script: line and column, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]

@@ -19,8 +19,8 @@ mod session;
 mod table;
 #[cfg(test)]
 mod tests;
+mod usage_error;
 mod variables;
-mod wrong;
 
 pub use call::{Action, Call, custom_variables, help, read};
 pub use lex::Place;
@@ -29,7 +29,7 @@ pub use personalities::{PERSONALITIES, Personality};
 pub use report::{since, statistics, summary};
 pub use script::QuitMode;
 pub use session::{Answer, ReadScript, Session};
-pub use wrong::FilebenchUsageError;
+pub use usage_error::FilebenchUsageError;
 
 /// The version whose language this is.
 pub const VERSION: &str = "1.5-alpha3";

@@ -3,7 +3,7 @@
 use super::lex::{Place, Token, TokenKind, words};
 use super::script::*;
 use super::table::{self, Of};
-use super::wrong::FilebenchUsageError;
+use super::usage_error::FilebenchUsageError;
 
 /// Lists of commands or flowops inside of each other.
 const NESTING_MAX: usize = 32;

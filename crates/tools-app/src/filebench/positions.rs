@@ -1,8 +1,8 @@
 //! Sets of positions: `define posset`, of version 1.4. A read or write at random goes to one of them.
 
 use super::script::Attributes;
+use super::usage_error::FilebenchUsageError;
 use super::variables::{Locals, Variables};
-use super::wrong::FilebenchUsageError;
 use plumb_workload::Bytes;
 use plumb_workload::library_random::LibraryRandom;
 

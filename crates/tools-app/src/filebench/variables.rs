@@ -2,7 +2,7 @@
 
 use super::lex::{DOLLAR, Place};
 use super::script::*;
-use super::wrong::FilebenchUsageError;
+use super::usage_error::FilebenchUsageError;
 use plumb_workload::program::{Amount, Draw, TableRow, Variable};
 use std::collections::BTreeMap;
 

@@ -27,7 +27,7 @@ pub fn file_name(number: u32) -> String {
 }
 
 fn names(settings: &SysbenchSettings) -> Names {
-    Names::Numbered { path: NAMES.into(), count: settings.files, per_directory: None }
+    Names::Numbered { path: NAMES.into(), count: settings.files.count, per_directory: None }
 }
 
 fn workload(phase: Phase, target: Target, seed: u64) -> Workload {
@@ -48,7 +48,7 @@ pub fn lower(settings: &SysbenchSettings, lengths: &[Option<u64>], seed: u64) ->
         Command::Prepare => prepare(settings, lengths, seed),
         Command::Cleanup => {
             let remove = |number| Step::Unlink { file: Pick::Nth(number), missing: MissingFile::Passes };
-            of_steps(settings, "cleanup", (0..settings.files).map(remove).collect(), seed)
+            of_steps(settings, "cleanup", (0..settings.files.count).map(remove).collect(), seed)
         }
         Command::Run(mode) => run(settings, mode, seed),
     }
@@ -66,32 +66,32 @@ const NO_FLUSH: End = End { flush: Flush::None, clock: plumb_workload::phase::Cl
 /// The bytes that a file lacks: from where on, and how many requests of a block.
 fn lacking(settings: &SysbenchSettings, there: Option<u64>) -> (u64, u64) {
     let from = there.unwrap_or(0);
-    (from, settings.file_bytes().saturating_sub(from).div_ceil(settings.block))
+    (from, settings.file_bytes().saturating_sub(from).div_ceil(settings.requests.block))
 }
 
 fn prepare(settings: &SysbenchSettings, lengths: &[Option<u64>], seed: u64) -> Workload {
-    let promise = match (settings.sync, settings.dsync) {
+    let promise = match (settings.files.sync, settings.files.dsync) {
         (true, _) => OpenPromise::Sync,
         (_, true) => OpenPromise::Dsync,
         _ => OpenPromise::Plain,
     };
     let mut steps = Vec::new();
-    for number in 0..settings.files {
+    for number in 0..settings.files.count {
         let (from, count) = lacking(settings, lengths.get(number as usize).copied().flatten());
         steps.push(Step::Open(OpenStep {
             file: Pick::Nth(number),
             write: true,
             create: true,
-            direct: settings.direct,
+            direct: settings.files.direct,
             promise,
             mode: 0o600,
             ..OpenStep::default()
         }));
         if count > 0 {
-            let mut transfer = Transfer::forward(Moves::Write, Bytes(settings.block), count);
-            if from > 0 && settings.validates {
+            let mut transfer = Transfer::forward(Moves::Write, Bytes(settings.requests.block), count);
+            if from > 0 && settings.requests.validates {
                 // Trailers say where a block lies in its file.
-                let block = Bytes(settings.block.saturating_mul(count));
+                let block = Bytes(settings.requests.block.saturating_mul(count));
                 let order = SegmentOrder::default();
                 transfer.order =
                     RecordOrder::Segments(Segments { first: Bytes(from), block, stride: block, count: 1, order });
@@ -104,8 +104,8 @@ fn prepare(settings: &SysbenchSettings, lengths: &[Option<u64>], seed: u64) -> W
     }
     let mut workload = of_steps(settings, "prepare", steps, seed);
     if let Some(Work::Program(program)) = workload.phase[0].workers.first_mut().map(|group| &mut group.work) {
-        program.content = match settings.validates {
-            true => ProgramContent::Sysbench { block: Bytes(settings.block) },
+        program.content = match settings.requests.validates {
+            true => ProgramContent::Sysbench { block: Bytes(settings.requests.block) },
             false => ProgramContent::Zeros,
         };
     }
@@ -114,16 +114,16 @@ fn prepare(settings: &SysbenchSettings, lengths: &[Option<u64>], seed: u64) -> W
 
 /// A rate holds for events of all threads; where each write is flushed, its flush is a part of it.
 fn pace(settings: &SysbenchSettings, mode: TestMode) -> Pace {
-    if settings.rate == 0 {
+    if settings.limits.rate == 0 {
         return Pace::default();
     }
     let writes = match mode {
         TestMode::Read | TestMode::RandomRead => 0.0,
-        TestMode::RandomMix => 1.0 / (1.0 + settings.ratio),
+        TestMode::RandomMix => 1.0 / (1.0 + settings.requests.ratio),
         TestMode::Create | TestMode::Rewrite | TestMode::RandomWrite => 1.0,
     };
-    let ops_per_event = if settings.flush_each { 1.0 + writes } else { 1.0 };
-    Pace::open(PerSecond(f64::from(settings.rate) * ops_per_event), Arrival::Poisson, true)
+    let ops_per_event = if settings.flush.each { 1.0 + writes } else { 1.0 };
+    Pace::open(PerSecond(f64::from(settings.limits.rate) * ops_per_event), Arrival::Poisson, true)
 }
 
 fn run(settings: &SysbenchSettings, mode: TestMode, seed: u64) -> Workload {
@@ -131,34 +131,34 @@ fn run(settings: &SysbenchSettings, mode: TestMode, seed: u64) -> Workload {
         does: match mode {
             TestMode::Create | TestMode::Rewrite | TestMode::RandomWrite => RequestOps::Write,
             TestMode::Read | TestMode::RandomRead => RequestOps::Read,
-            TestMode::RandomMix => RequestOps::Mix { reads_per_write: settings.ratio },
+            TestMode::RandomMix => RequestOps::Mix { reads_per_write: settings.requests.ratio },
         },
         random: mode.is_random(),
-        block: Bytes(if mode.is_random() { settings.block } else { settings.request_bytes() }),
+        block: Bytes(if mode.is_random() { settings.requests.block } else { settings.request_bytes() }),
         file_bytes: Bytes(settings.file_bytes()),
         flush: RequestFlush {
-            every: settings.flush_every,
-            each: settings.flush_each,
-            data_only: settings.data_only,
-            at_end: settings.flush_end,
+            every: settings.flush.every,
+            each: settings.flush.each,
+            data_only: settings.flush.data_only,
+            at_end: settings.flush.at_end,
         },
-        most: (settings.events > 0).then_some(settings.events),
+        most: (settings.limits.events > 0).then_some(settings.limits.events),
     };
     let creates = mode == TestMode::Create;
     let group = WorkerGroup {
         name: Some("threads".to_owned()),
         count: settings.threads,
-        backend: match settings.io {
+        backend: match settings.requests.io {
             IoMode::Sync => Backend::Psync,
             IoMode::Mmap => Backend::Mmap,
             IoMode::Async => Backend::Libaio { userspace_reap: false, vectored: false, nowait: false },
         },
-        depth: if settings.io == IoMode::Async { settings.backlog } else { 1 },
+        depth: if settings.requests.io == IoMode::Async { settings.requests.backlog } else { 1 },
         pace: pace(settings, mode),
         // Of a request of several blocks, each has its trailer.
-        verify: settings.validates.then(|| Verify {
+        verify: settings.requests.validates.then(|| Verify {
             layout: StampLayout::Sysbench,
-            interval: Some(Bytes(settings.block)),
+            interval: Some(Bytes(settings.requests.block)),
             ..Verify::new(VerifyMethod::Crc32)
         }),
         content: Some(BufferContent { zero: true, scramble: false, ..BufferContent::default() }),
@@ -169,8 +169,8 @@ fn run(settings: &SysbenchSettings, mode: TestMode, seed: u64) -> Workload {
                 later: creates,
                 ..PrepareFiles::default()
             },
-            direct: settings.direct,
-            open_mode: match (settings.sync, settings.dsync) {
+            direct: settings.files.direct,
+            open_mode: match (settings.files.sync, settings.files.dsync) {
                 (true, _) => OpenMode::Sync,
                 (_, true) => OpenMode::Dsync,
                 _ => OpenMode::Plain,
@@ -179,7 +179,7 @@ fn run(settings: &SysbenchSettings, mode: TestMode, seed: u64) -> Workload {
             at_open: AtOpen {
                 empty: creates,
                 // What lies behind the end of a file cannot be written through a mapping.
-                to_length: creates && settings.io == IoMode::Mmap,
+                to_length: creates && settings.requests.io == IoMode::Mmap,
                 ..AtOpen::default()
             },
             ..FileRules::default()
@@ -187,9 +187,9 @@ fn run(settings: &SysbenchSettings, mode: TestMode, seed: u64) -> Workload {
         ..WorkerGroup::new(TARGET, BlockStream::from(requests))
     };
     let phase = Phase {
-        cache: if settings.direct { CachePolicy::Direct } else { CachePolicy::AsIs },
+        cache: if settings.files.direct { CachePolicy::Direct } else { CachePolicy::AsIs },
         stop: Stop {
-            time: (settings.time_s > 0).then(|| Nanos(settings.time_s.saturating_mul(1_000_000_000))),
+            time: (settings.limits.time_s > 0).then(|| Nanos(settings.limits.time_s.saturating_mul(1_000_000_000))),
             ..Stop::default()
         },
         end: NO_FLUSH,

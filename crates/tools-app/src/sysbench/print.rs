@@ -32,21 +32,21 @@ fn size(bytes: u64) -> String {
 }
 
 fn flags(settings: &SysbenchSettings) -> String {
-    let said = [(settings.sync, "sync "), (settings.dsync, "dsync "), (settings.direct, "directio")];
+    let said = [(settings.files.sync, "sync "), (settings.files.dsync, "dsync "), (settings.files.direct, "directio")];
     let said: String = said.into_iter().filter(|(is, _)| *is).map(|(_, word)| word).collect();
     format!("Extra file open flags: {}\n", if said.is_empty() { "(none)" } else { &said })
 }
 
 /// Before files are made. `lengths` are those of the files that are there.
 pub fn preparing(settings: &SysbenchSettings, lengths: &[Option<u64>]) -> String {
-    let (each, files) = (settings.file_bytes(), u64::from(settings.files));
+    let (each, files) = (settings.file_bytes(), u64::from(settings.files.count));
     let mut text = format!(
         "{files} files, {}Kb each, {}Mb total\nCreating files for the test...\n{}",
         each / 1024,
         each * files / (1024 * 1024),
         flags(settings)
     );
-    for number in 0..settings.files {
+    for number in 0..settings.files.count {
         let does = match lengths.get(number as usize).copied().flatten() {
             Some(length) if length >= each => "Reusing existing",
             Some(1..) => "Extending existing",
@@ -72,13 +72,13 @@ pub fn prepared(phase: &PhaseMeasurement) -> String {
 /// Before a run.
 pub fn running(settings: &SysbenchSettings, mode: TestMode) -> String {
     let mut text = format!("Running the test with following options:\nNumber of threads: {}\n", settings.threads);
-    if settings.rate > 0 {
-        text.push_str(&format!("Target transaction rate: {}/sec\n", settings.rate));
+    if settings.limits.rate > 0 {
+        text.push_str(&format!("Target transaction rate: {}/sec\n", settings.limits.rate));
     }
-    if settings.report_s > 0 {
-        text.push_str(&format!("Report intermediate results every {} second(s)\n", settings.report_s));
+    if settings.report.interval_s > 0 {
+        text.push_str(&format!("Report intermediate results every {} second(s)\n", settings.report.interval_s));
     }
-    if settings.validates {
+    if settings.requests.validates {
         text.push_str("Validation checks: on.\n\n");
     }
     text.push_str(&match settings.seed {
@@ -89,31 +89,31 @@ pub fn running(settings: &SysbenchSettings, mode: TestMode) -> String {
     text.push_str(&format!(
         "\n{}{} files, {} each\n{} total file size\nBlock size {}\n",
         flags(settings),
-        settings.files,
+        settings.files.count,
         size(each),
-        size(each * u64::from(settings.files)),
-        size(settings.block)
+        size(each * u64::from(settings.files.count)),
+        size(settings.requests.block)
     ));
-    if settings.merged > 0 {
+    if settings.requests.merged > 0 {
         text.push_str(&format!("Merging requests up to {} for sequential IO.\n", size(settings.request_bytes())));
     }
     if mode.is_random() {
         text.push_str(&format!(
             "Number of IO requests: {}\nRead/Write ratio for combined random IO test: {:.2}\n",
-            settings.events, settings.ratio
+            settings.limits.events, settings.requests.ratio
         ));
     }
-    if settings.flush_every > 0 {
-        let every = settings.flush_every;
+    if settings.flush.every > 0 {
+        let every = settings.flush.every;
         text.push_str(&format!("Periodic FSYNC enabled, calling fsync() each {every} requests.\n"));
     }
-    if settings.flush_end {
+    if settings.flush.at_end {
         text.push_str("Calling fsync() at the end of test, Enabled.\n");
     }
-    if settings.flush_each {
+    if settings.flush.each {
         text.push_str("Calling fsync() after each write operation.\n");
     }
-    let by = match settings.io {
+    let by = match settings.requests.io {
         IoMode::Sync => "synchronous",
         IoMode::Async => "asynchronous",
         IoMode::Mmap => "fast mmaped",
@@ -126,7 +126,7 @@ pub fn running(settings: &SysbenchSettings, mode: TestMode) -> String {
         TestMode::RandomWrite => "random write",
         TestMode::RandomMix => "random r/w",
     };
-    let checks = if settings.validates { "Using checksums validation.\n" } else { "" };
+    let checks = if settings.requests.validates { "Using checksums validation.\n" } else { "" };
     text.push_str(&format!("Using {by} I/O mode\n{checks}Doing {does} test\n"));
     text
 }
@@ -236,8 +236,8 @@ pub fn line(settings: &SysbenchSettings, at_s: f64, seconds: f64, counted: &Coun
         read_bytes as f64 / MIB / seconds,
         written_bytes as f64 / MIB / seconds,
         flushes as f64 / seconds,
-        settings.percentile,
-        counted.percentile_ms(settings.percentile)
+        settings.report.percentile,
+        counted.percentile_ms(settings.report.percentile)
     )
 }
 
@@ -254,7 +254,7 @@ fn histogram(settings: &SysbenchSettings, latency: &Histogram) -> String {
     let mut text = "Latency histogram (values are in milliseconds)\n".to_owned();
     let (first, scale) = (CLASS_MIN_MS.ln(), (CLASSES - 1) as f64 / (CLASS_MAX_MS / CLASS_MIN_MS).ln());
     let mut counts = [0u64; CLASSES];
-    for bucket in latency.buckets().filter(|_| settings.percentile > 0) {
+    for bucket in latency.buckets().filter(|_| settings.report.percentile > 0) {
         let middle_ms = (bucket.lowest as f64 + bucket.highest as f64) / 2e6;
         // What is below the first class or behind the last is in these.
         let class = ((middle_ms.max(CLASS_MIN_MS).ln() - first) * scale + 0.5).floor() as usize;
@@ -284,19 +284,19 @@ fn fairness(values: &[f64]) -> (f64, f64) {
 /// Behind a run.
 pub fn report(settings: &SysbenchSettings, phase: &PhaseMeasurement) -> String {
     let seconds = phase.wall_ns as f64 / 1e9;
-    let all = Counted::of(&phase.ops, settings.flush_each);
+    let all = Counted::of(&phase.ops, settings.flush.each);
     let a_second = |number: u64| number as f64 / seconds;
     let threads: Vec<Counted> =
-        phase.workers.iter().map(|worker| Counted::of(&worker.ops, settings.flush_each)).collect();
+        phase.workers.iter().map(|worker| Counted::of(&worker.ops, settings.flush.each)).collect();
     let (events, events_spread) = fairness(&threads.iter().map(|one| one.events as f64).collect::<Vec<_>>());
     let time = |one: &Counted| one.latency.sum() as f64 / 1e9;
     let (times, times_spread) = fairness(&threads.iter().map(time).collect::<Vec<_>>());
-    let percentile = match settings.percentile {
+    let percentile = match settings.report.percentile {
         0 => "         percentile stats:               disabled\n".to_owned(),
         number => format!("        {number:>3}th percentile: {:>27.2}\n", all.percentile_ms(number)),
     };
     let sum_ms = all.latency.sum() as f64 / 1e6;
-    let head = if settings.histogram { histogram(settings, &all.latency) } else { String::new() };
+    let head = if settings.report.histogram { histogram(settings, &all.latency) } else { String::new() };
     format!(
         "{head}\nFile operations:\n    reads/s:                      {:.2}\n    writes/s:                     {:.2}\n    \
          fsyncs/s:                     {:.2}\n\nThroughput:\n    read, MiB/s:                  {:.2}\n    \

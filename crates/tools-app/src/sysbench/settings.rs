@@ -88,66 +88,97 @@ pub enum IoMode {
 
 /// A command line, understood.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "each group is documented at its type")]
 pub struct SysbenchSettings {
-    /// What is done.
+    /// The command after `fileio`.
     pub command: Command,
-    /// Threads.
+    /// `--threads`: number of threads.
     pub threads: u32,
-    /// Most requests and flushes; 0 is no limit.
-    pub events: u64,
-    /// Seconds; 0 is no limit.
-    pub time_s: u64,
-    /// Seconds between reports; 0 is none.
-    pub report_s: u64,
-    /// Which percentile is printed; 0 is none.
-    pub percentile: u32,
-    /// Requests and flushes a second; 0 is as many as there can be.
-    pub rate: u32,
-    /// Latencies are printed as a histogram.
-    pub histogram: bool,
-    /// 0 is another one each time.
+    pub limits: RunLimits,
+    pub report: ReportOptions,
+    /// `--rand-seed`: seed of random numbers; 0 takes another one each time.
     pub seed: u64,
-    /// How many files.
-    pub files: u32,
-    /// Bytes of a request.
-    pub block: u64,
-    /// Bytes of all files.
+    pub files: FileOptions,
+    pub requests: RequestOptions,
+    pub flush: FlushOptions,
+}
+
+/// Limits on the amount of work and on its rate.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunLimits {
+    /// `--events`: most requests and flushes; 0 for no limit.
+    pub events: u64,
+    /// `--time`: seconds; 0 for no limit.
+    pub time_s: u64,
+    /// `--rate`: requests and flushes per second; 0 for no limit.
+    pub rate: u32,
+}
+
+/// Output during the run and after it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReportOptions {
+    /// `--report-interval`: seconds between reports; 0 for none.
+    pub interval_s: u64,
+    /// `--percentile`: the percentile to print; 0 for none.
+    pub percentile: u32,
+    /// `--histogram`: whether a histogram of latencies is printed.
+    pub histogram: bool,
+}
+
+/// The files, and how they are opened.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FileOptions {
+    /// `--file-num`: number of files.
+    pub count: u32,
+    /// `--file-total-size`: bytes of all files.
     pub total: u64,
-    /// By which calls.
-    pub io: IoMode,
-    /// Requests in flight with [`IoMode::Async`].
-    pub backlog: u32,
     /// `O_SYNC`.
     pub sync: bool,
     /// `O_DSYNC`.
     pub dsync: bool,
     /// `O_DIRECT`.
     pub direct: bool,
-    /// All files are flushed behind this many requests; 0 is never.
-    pub flush_every: u32,
-    /// Each write is flushed.
-    pub flush_each: bool,
-    /// All files are flushed at the end.
-    pub flush_end: bool,
-    /// By `fdatasync`.
-    pub data_only: bool,
-    /// Blocks of a request in sequence; 0 is one.
+}
+
+/// Requests: their size, their calls and their mix.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RequestOptions {
+    /// `--file-block-size`: bytes of a request.
+    pub block: u64,
+    /// `--file-merged-requests`: blocks of a sequential request; 0 for one.
     pub merged: u32,
-    /// Reads for each write.
+    /// `--file-rw-ratio`: reads for each write.
     pub ratio: f64,
-    /// Blocks have trailers, and reads are checked.
+    /// `--file-io-mode`: the calls that make requests.
+    pub io: IoMode,
+    /// `--file-async-backlog`: requests in flight with [`IoMode::Async`].
+    pub backlog: u32,
+    /// `--validate`: whether blocks have trailers, and reads are checked.
     pub validates: bool,
+}
+
+/// Flushes of files, and the calls that make them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FlushOptions {
+    /// `--file-fsync-freq`: number of requests after which all files are flushed; 0 for never.
+    pub every: u32,
+    /// `--file-fsync-all`: whether each write is flushed.
+    pub each: bool,
+    /// `--file-fsync-end`: whether all files are flushed at the end.
+    pub at_end: bool,
+    /// `--file-fsync-mode=fdatasync`: whether `fdatasync` flushes.
+    pub data_only: bool,
 }
 
 impl SysbenchSettings {
     /// Bytes of each file.
     pub fn file_bytes(&self) -> u64 {
-        self.total / u64::from(self.files)
+        self.files.total / u64::from(self.files.count)
     }
 
     /// Bytes of a request in sequence.
     pub fn request_bytes(&self) -> u64 {
-        self.block.saturating_mul(u64::from(self.merged.max(1)))
+        self.requests.block.saturating_mul(u64::from(self.requests.merged.max(1)))
     }
 }
 
@@ -354,36 +385,23 @@ fn mode(word: &str) -> Result<TestMode, SysbenchUsageError> {
     })
 }
 
+fn fatal(what: &str, value: &str) -> SysbenchUsageError {
+    SysbenchUsageError::Fatal(format!("{what}: {value}"))
+}
+
 fn settings(given: &Given<'_>, command: Command) -> Result<SysbenchSettings, SysbenchUsageError> {
-    let fatal = |what: &str, value: &str| SysbenchUsageError::Fatal(format!("{what}: {value}"));
-    let mut flags = [false; 3];
-    for word in given.text("file-extra-flags").split(',').filter(|word| !word.is_empty()) {
-        let known = ["sync", "dsync", "direct"].iter().position(|known| *known == word);
-        flags[known.ok_or_else(|| fatal("Invalid value for file-extra-flags", word))?] = true;
-    }
+    let [sync, dsync, direct] = extra_flags(given)?;
     let distribution = given.text("rand-type");
     if !["uniform", "gaussian", "special", "pareto", "zipfian"].contains(&distribution) {
         return Err(fatal("Invalid random numbers distribution", &format!("{distribution}.")));
     }
-    let io = match given.text("file-io-mode") {
-        "sync" => IoMode::Sync,
-        "async" => IoMode::Async,
-        "mmap" => IoMode::Mmap,
-        other => return Err(fatal("unknown I/O mode", other)),
-    };
+    let io = io_mode(given)?;
     let data_only = match given.text("file-fsync-mode") {
         "fsync" => false,
         "fdatasync" => true,
         other => return Err(fatal("Invalid fsync mode", &format!("{other}."))),
     };
-    // As in sysbench, only modes that use a value check it.
-    let ratio = match (command, given.text("file-rw-ratio")) {
-        (Command::Run(TestMode::RandomMix), said) => {
-            let ratio = said.parse::<f64>().ok().filter(|number| *number >= 0.0 && number.is_finite());
-            ratio.ok_or_else(|| fatal("Invalid value for --file-rw-ratio", said))?
-        }
-        (_, said) => said.parse().unwrap_or(0.0),
-    };
+    let ratio = read_write_ratio(given, command)?;
     let runs = matches!(command, Command::Run(_));
     let backlog = match io {
         IoMode::Async if runs => given.count("file-async-backlog", "file-async-backlog", 1)?,
@@ -393,53 +411,100 @@ fn settings(given: &Given<'_>, command: Command) -> Result<SysbenchSettings, Sys
     let settings = SysbenchSettings {
         command,
         threads: given.count("threads", "--threads", 1)?,
-        events: given.most("events")?.into(),
-        time_s: given.number("time")?.max(0) as u64,
-        report_s: given.most("report-interval")?.into(),
-        percentile: given.count("percentile", "--percentile", 0)?,
-        rate: given.count("rate", "--rate", 0)?,
-        histogram: given.flag("histogram"),
+        limits: RunLimits {
+            events: given.most("events")?.into(),
+            time_s: given.number("time")?.max(0) as u64,
+            rate: given.count("rate", "--rate", 0)?,
+        },
+        report: ReportOptions {
+            interval_s: given.most("report-interval")?.into(),
+            percentile: given.count("percentile", "--percentile", 0)?,
+            histogram: given.flag("histogram"),
+        },
         seed: u64::from(given.number("rand-seed")? as u32),
-        files: given.count("file-num", "file-num", 1)?,
-        block: given.size("file-block-size")?,
-        total: given.size("file-total-size")?,
-        io,
-        backlog,
-        sync: flags[0],
-        dsync: flags[1],
-        direct: flags[2],
-        flush_every: if each { 0 } else { given.count("file-fsync-freq", "file-fsync-freq", 0)? },
-        flush_each: each,
-        flush_end: !each && given.flag("file-fsync-end"),
-        data_only,
-        merged: given.count("file-merged-requests", "file-merged-requests", 0)?,
-        ratio,
-        validates: given.asks("validate"),
+        files: FileOptions {
+            count: given.count("file-num", "file-num", 1)?,
+            total: given.size("file-total-size")?,
+            sync,
+            dsync,
+            direct,
+        },
+        requests: RequestOptions {
+            block: given.size("file-block-size")?,
+            merged: given.count("file-merged-requests", "file-merged-requests", 0)?,
+            ratio,
+            io,
+            backlog,
+            validates: given.asks("validate"),
+        },
+        flush: FlushOptions {
+            every: if each { 0 } else { given.count("file-fsync-freq", "file-fsync-freq", 0)? },
+            each,
+            at_end: !each && given.flag("file-fsync-end"),
+            data_only,
+        },
     };
-    if settings.validates && command != Command::Cleanup && settings.block <= TRAILER_BYTES {
-        return Err(fatal(
-            "Invalid value for file-block-size: with --validate, more than 12",
-            &settings.block.to_string(),
-        ));
-    }
-    let in_flight = if io == IoMode::Async { settings.backlog } else { 1 };
-    if settings.validates && command == Command::Run(TestMode::RandomMix) && settings.threads.max(in_flight) > 1 {
-        return Err(SysbenchUsageError::Fatal(
-            "--validate with --file-test-mode=rndrw: a read may see half of another write; use --threads=1 and \
-             --file-io-mode=sync, or rndrd"
-                .to_owned(),
-        ));
-    }
-    if settings.percentile > 100 {
-        return Err(fatal("Invalid value for --percentile", &settings.percentile.to_string()));
-    }
-    if settings.histogram && settings.percentile == 0 {
-        return Err(SysbenchUsageError::Fatal("--histogram cannot be used with --percentile=0".to_owned()));
-    }
-    if command != Command::Cleanup && settings.file_bytes() == 0 {
-        return Err(SysbenchUsageError::Fatal(
-            "Invalid value for file-total-size: each file would be empty".to_owned(),
-        ));
-    }
+    settings.check()?;
     Ok(settings)
+}
+
+/// The flags of `--file-extra-flags`: sync, dsync, direct.
+fn extra_flags(given: &Given<'_>) -> Result<[bool; 3], SysbenchUsageError> {
+    let mut flags = [false; 3];
+    for word in given.text("file-extra-flags").split(',').filter(|word| !word.is_empty()) {
+        let known = ["sync", "dsync", "direct"].iter().position(|known| *known == word);
+        flags[known.ok_or_else(|| fatal("Invalid value for file-extra-flags", word))?] = true;
+    }
+    Ok(flags)
+}
+
+fn io_mode(given: &Given<'_>) -> Result<IoMode, SysbenchUsageError> {
+    match given.text("file-io-mode") {
+        "sync" => Ok(IoMode::Sync),
+        "async" => Ok(IoMode::Async),
+        "mmap" => Ok(IoMode::Mmap),
+        other => Err(fatal("unknown I/O mode", other)),
+    }
+}
+
+/// Reads for each write. As in sysbench, only modes that use the value check it.
+fn read_write_ratio(given: &Given<'_>, command: Command) -> Result<f64, SysbenchUsageError> {
+    match (command, given.text("file-rw-ratio")) {
+        (Command::Run(TestMode::RandomMix), said) => {
+            let ratio = said.parse::<f64>().ok().filter(|number| *number >= 0.0 && number.is_finite());
+            ratio.ok_or_else(|| fatal("Invalid value for --file-rw-ratio", said))
+        }
+        (_, said) => Ok(said.parse().unwrap_or(0.0)),
+    }
+}
+
+impl SysbenchSettings {
+    /// Checks which options go together.
+    fn check(&self) -> Result<(), SysbenchUsageError> {
+        let RequestOptions { block, io, backlog, validates, .. } = self.requests;
+        if validates && self.command != Command::Cleanup && block <= TRAILER_BYTES {
+            let what = "Invalid value for file-block-size: with --validate, more than 12";
+            return Err(fatal(what, &block.to_string()));
+        }
+        let in_flight = if io == IoMode::Async { backlog } else { 1 };
+        if validates && self.command == Command::Run(TestMode::RandomMix) && self.threads.max(in_flight) > 1 {
+            return Err(SysbenchUsageError::Fatal(
+                "--validate with --file-test-mode=rndrw: a read may see half of another write; use --threads=1 and \
+                 --file-io-mode=sync, or rndrd"
+                    .to_owned(),
+            ));
+        }
+        if self.report.percentile > 100 {
+            return Err(fatal("Invalid value for --percentile", &self.report.percentile.to_string()));
+        }
+        if self.report.histogram && self.report.percentile == 0 {
+            return Err(SysbenchUsageError::Fatal("--histogram cannot be used with --percentile=0".to_owned()));
+        }
+        if self.command != Command::Cleanup && self.file_bytes() == 0 {
+            return Err(SysbenchUsageError::Fatal(
+                "Invalid value for file-total-size: each file would be empty".to_owned(),
+            ));
+        }
+        Ok(())
+    }
 }

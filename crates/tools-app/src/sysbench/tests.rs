@@ -175,7 +175,7 @@ fn values_that_a_mode_does_not_use_are_not_checked() {
         settings(line);
     }
     let unlimited = settings("fileio run --file-test-mode=rndrd --events=-1 --report-interval=-5");
-    assert_eq!((unlimited.events, unlimited.report_s), (0, 0));
+    assert_eq!((unlimited.limits.events, unlimited.report.interval_s), (0, 0));
 }
 
 // Protects: the commonest form on the web, `--test=fileio`, and the other deprecated options, with sysbench's warnings.
@@ -185,7 +185,7 @@ fn deprecated_options_are_used_with_a_warning() {
                         line without any options.\n";
     let check = |line: &str, threads: u32, events: u64, time_s: u64, output: &str| {
         let run = settings(&format!("{line} --file-test-mode=rndrd"));
-        assert_eq!((run.threads, run.events, run.time_s), (threads, events, time_s), "{line}");
+        assert_eq!((run.threads, run.limits.events, run.limits.time_s), (threads, events, time_s), "{line}");
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         let errors = if line.contains("--test=") { TEST } else { "" };
         assert_eq!(warnings(&words), Warnings { errors: errors.to_owned(), output: output.to_owned() }, "{line}");

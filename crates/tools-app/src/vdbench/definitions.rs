@@ -8,8 +8,8 @@ use super::run_definition::{RunDefinition, is_loop, loop_of};
 use super::script::{DataLimit, Rate, Run, Script, curve};
 use super::settings::VdbenchSettings;
 use super::storage::{Opened, Storage, Transfers, Work};
+use super::usage_error::{Reason, VdbenchUsageError};
 use super::values::{at_least_one, count_of, divided, open_flags, percent, range, skew, threads, transfers, within};
-use super::wrong::{Reason, VdbenchUsageError};
 
 /// Points of a curve, in per cent of the largest rate, where none are said.
 const CURVE: [u64; 6] = [10, 50, 70, 80, 90, 100];

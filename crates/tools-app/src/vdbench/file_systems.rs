@@ -4,8 +4,8 @@ use super::general::{Host, on_hosts};
 use super::operation::{OPERATIONS, Operation};
 use super::parse::{Parameter, size};
 use super::storage::Transfers;
+use super::usage_error::{Placed, Reason};
 use super::values::{at_least_one, by_share, count_of, open_flags, percent, skew, threads, transfers};
-use super::wrong::{Placed, Reason};
 
 /// Most files, and most directories of the last level, of a file system.
 const FILES_MAX: u64 = 1 << 32;

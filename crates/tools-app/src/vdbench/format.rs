@@ -1,7 +1,7 @@
 //! `format=`: whether a run makes the files of its file systems, and nothing else.
 
 use super::parse::Parameter;
-use super::wrong::Reason;
+use super::usage_error::Reason;
 
 /// What a run makes that does nothing else. Other runs make what they need before their clock starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Parameters ahead of all definitions, and definitions of hosts.
 
 use super::parse::{Parameter, is_key, size};
+use super::usage_error::Reason;
 use super::values::{at_least_one, within};
-use super::wrong::Reason;
 
 /// Most repetitions of `loop=`.
 const LOOPS_MAX: u64 = 1000;

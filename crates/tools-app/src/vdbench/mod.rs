@@ -20,13 +20,13 @@ mod runs;
 mod script;
 mod settings;
 mod storage;
+mod usage_error;
 mod values;
-mod wrong;
 
 pub use lower::{NoWorkload, Places, lower};
 pub use script::{Rate, Run, Script};
 pub use settings::{Action, Misuse, VdbenchSettings, help, read};
-pub use wrong::{Reason, VdbenchUsageError};
+pub use usage_error::{Reason, VdbenchUsageError};
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
 //! A parameter file as parameters, each with its place: `sd=sd1,lun=/dev/sdb,threads=(1,2)`.
 
-use super::wrong::{Placed, Reason};
+use super::usage_error::{Placed, Reason};
 
 /// A parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]

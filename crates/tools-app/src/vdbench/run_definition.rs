@@ -4,8 +4,8 @@ use super::file_systems::operation;
 use super::operation::OPERATIONS;
 use super::parse::{Parameter, is_key, size};
 use super::script::{Rate, Run};
+use super::usage_error::{Placed, Reason};
 use super::values::THREADS_MAX;
-use super::wrong::{Placed, Reason};
 
 /// A run definition, before its loops.
 pub(super) struct RunDefinition {

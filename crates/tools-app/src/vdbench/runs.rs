@@ -8,8 +8,8 @@ use super::run_definition::{Loop, RunDefinition};
 use super::script::{Rate, Run, Script};
 use super::settings::VdbenchSettings;
 use super::storage::{Storage, Transfers, Work};
+use super::usage_error::{Placed, Reason};
 use super::values::share;
-use super::wrong::{Placed, Reason};
 
 /// Most runs of one file.
 const RUNS_MAX: usize = 10_000;

@@ -2,7 +2,7 @@
 
 use super::parse::{Parameter, size};
 use super::storage::{Opened, Transfers};
-use super::wrong::Reason;
+use super::usage_error::Reason;
 
 /// Most threads of a storage definition.
 pub(super) const THREADS_MAX: u64 = 4096;

@@ -32,10 +32,10 @@ const LARGE: u32 = 0;
 pub fn lower(settings: &BonnieSettings, pid: u32, numbers: &mut NumberSource) -> Workload {
     let mut names = vec![PathBuf::from(large_name(settings, pid))];
     let mut phases = Vec::new();
-    if settings.size_mib > 0 {
+    if settings.large.size_mib > 0 {
         large_file(settings, numbers, &mut phases);
     }
-    if settings.files_ki > 0 {
+    if settings.small.files_ki > 0 {
         small_files(settings, pid, numbers, &mut names, &mut phases);
     }
     // All files are below the run's directory.
@@ -123,7 +123,7 @@ fn close(settings: &BonnieSettings, test: Test) -> Vec<Step> {
 }
 
 fn transfer(settings: &BonnieSettings, does: Moves, via: Via, mib: i64) -> Transfer {
-    let record = settings.chunk_bytes as u64;
+    let record = settings.large.chunk_bytes as u64;
     Transfer { via, ..Transfer::forward(does, Bytes(record), (mib as u64) * ((1 << 20) / record)) }
 }
 
@@ -133,8 +133,8 @@ fn large_file(settings: &BonnieSettings, numbers: &mut NumberSource, phases: &mu
         let steps = [Step::Transfer(transfer)].into_iter().chain(close(settings, test)).collect();
         Program { before, content, ..Program::new(steps) }
     };
-    let whole = settings.size_mib;
-    let bytes_mib = settings.per_char_mib;
+    let whole = settings.large.size_mib;
+    let bytes_mib = settings.large.per_char_mib;
     let creates = |test: Test| vec![unlink(), open(settings, test, true)];
     // The file is opened for the first test even if that test is skipped.
     let mut before_blocks: Vec<Step> = Vec::new();
@@ -171,7 +171,7 @@ fn seeks(settings: &BonnieSettings, numbers: &mut NumberSource) -> Phase {
         let moves = Transfer {
             order: RecordOrder::Listed(records),
             flushes: settings.flushes,
-            ..transfer(settings, Moves::Read, Via::Plain, settings.size_mib)
+            ..transfer(settings, Moves::Read, Via::Plain, settings.large.size_mib)
         };
         let mut steps = vec![Step::Transfer(moves)];
         steps.extend(close(settings, Test::Seeks));
@@ -199,9 +199,9 @@ fn seeks(settings: &BonnieSettings, numbers: &mut NumberSource) -> Phase {
 
 /// The chunks that each seeker seeks.
 fn dealt(settings: &BonnieSettings, numbers: &mut NumberSource) -> Vec<Vec<ListedRecord>> {
-    let chunk = settings.chunk_bytes as u64;
-    let chunks = settings.size_mib as u64 * ((1 << 20) / chunk);
-    let seekers = settings.seekers as usize;
+    let chunk = settings.large.chunk_bytes as u64;
+    let chunks = settings.large.size_mib as u64 * ((1 << 20) / chunk);
+    let seekers = settings.large.seekers as usize;
     let record = |number: u64, updates: bool| ListedRecord {
         offset: Bytes(number % chunks * chunk),
         length: Bytes(chunk),
@@ -213,7 +213,7 @@ fn dealt(settings: &BonnieSettings, numbers: &mut NumberSource) -> Vec<Vec<Liste
         // Each child continues with the same numbers and draws one more for the byte that it changes.
         for (seeker, records) in dealt.iter_mut().enumerate() {
             let mut numbers = numbers.clone();
-            for number in (seeker as i64..settings.seeks).step_by(seekers).zip(0u32..).map(|(_, number)| number) {
+            for number in (seeker as i64..settings.large.seeks).step_by(seekers).zip(0u32..).map(|(_, number)| number) {
                 let updates = number.is_multiple_of(UPDATE_EVERY);
                 records.push(record(numbers.draw().into(), updates));
                 if updates {
@@ -223,7 +223,7 @@ fn dealt(settings: &BonnieSettings, numbers: &mut NumberSource) -> Vec<Vec<Liste
         }
         return dealt;
     }
-    for number in 0..settings.seeks as usize {
+    for number in 0..settings.large.seeks as usize {
         let ticket = numbers.draw();
         let updates = ticket.is_multiple_of(UPDATE_EVERY) && ticket != 0;
         dealt[number % seekers].push(record(ticket.into(), updates));
@@ -241,8 +241,8 @@ struct Layout {
 
 impl Layout {
     fn new(settings: &BonnieSettings, main: u32) -> Layout {
-        let several = settings.directories > 1;
-        let count = settings.directories.max(1) as u32;
+        let several = settings.small.directories > 1;
+        let count = settings.small.directories.max(1) as u32;
         Layout {
             directories: if several { main + 1..main + 1 + count } else { main..main + 1 },
             // One more than its share, as in the tool.
@@ -325,14 +325,14 @@ fn file_name(
 
 /// Lengths of new files; they are drawn when the files are created.
 fn lengths(settings: &BonnieSettings, files: u32, numbers: &mut NumberSource) -> Vec<Bytes> {
-    if settings.links().is_some() || settings.max_bytes == 0 {
+    if settings.links().is_some() || settings.small.max_bytes == 0 {
         return Vec::new();
     }
-    let span = (settings.max_bytes - settings.min_bytes) as u64;
+    let span = (settings.small.max_bytes - settings.small.min_bytes) as u64;
     if span == 0 {
-        return vec![Bytes(settings.max_bytes as u64)];
+        return vec![Bytes(settings.small.max_bytes as u64)];
     }
-    (0..files).map(|_| Bytes(settings.min_bytes as u64 + numbers.below(span + 1))).collect()
+    (0..files).map(|_| Bytes(settings.small.min_bytes as u64 + numbers.below(span + 1))).collect()
 }
 
 /// The tool's shuffle: each element is swapped with any other.
@@ -361,7 +361,7 @@ impl Series<'_> {
             file: Pick::Own,
             listed: false,
             to: matches!(does, FileWork::Link | FileWork::Symlink).then_some(self.first),
-            record: Bytes(self.settings.file_chunk_bytes as u64),
+            record: Bytes(self.settings.small.chunk_bytes as u64),
             lengths: Vec::new(),
             flush: self.settings.flushes && does != FileWork::Look,
         }

@@ -123,7 +123,7 @@ impl Test {
     /// The message at its end.
     pub fn ending(self, settings: &BonnieSettings) -> String {
         match self {
-            Test::Seeks => format!("{}\n", "done...".repeat(settings.seekers as usize)),
+            Test::Seeks => format!("{}\n", "done...".repeat(settings.large.seekers as usize)),
             _ if self < Test::Seeks => "done\n".to_owned(),
             _ => "done.\n".to_owned(),
         }

@@ -31,7 +31,7 @@ impl Results {
         let cpu_ns = measured.cpu_user_ns + measured.cpu_system_ns;
         // Each seeker thread is charged with the whole process.
         let charged = if settings.is_exact && test == Test::Seeks && settings.version != Version::V103 {
-            settings.seekers as f64
+            settings.large.seekers as f64
         } else {
             1.0
         };
@@ -95,14 +95,14 @@ pub fn header(settings: &BonnieSettings) -> String {
 /// The table.
 pub fn table(settings: &BonnieSettings, results: &Results) -> String {
     let mut text = String::new();
-    if settings.size_mib > 0 {
+    if settings.large.size_mib > 0 {
         text.push_str(&large_head(settings));
         text.push_str(&named_size(settings));
         rates(settings, results, &Test::ALL[..6], Form::Table, &mut text);
         latencies(settings, results, &Test::ALL[..6], &mut text);
         text.push('\n');
     }
-    if settings.files_ki > 0 {
+    if settings.small.files_ki > 0 {
         text.push_str(&small_head(settings));
         text.push_str(&format!("{:>19}", files_text(settings)));
         rates(settings, results, &Test::ALL[6..], Form::Table, &mut text);
@@ -120,7 +120,7 @@ fn large_head(settings: &BonnieSettings) -> String {
     let groups = "------Sequential Output------ --Sequential Input- --Random-\n";
     let plain = "K/sec %CP K/sec %CP K/sec %CP K/sec %CP K/sec %CP  /sec %CP\n";
     let units = " /sec %CP  /sec %CP  /sec %CP  /sec %CP  /sec %CP  /sec %CP\n";
-    let has_chunk = settings.chunk_bytes != 8192;
+    let has_chunk = settings.large.chunk_bytes != 8192;
     let machine = if has_chunk { "Machine   Size:chnk " } else { "Machine        Size " };
     let (second, third) = match settings.version {
         Version::V103 => (" ".repeat(20), format!("{machine}{plain}")),
@@ -132,10 +132,10 @@ fn large_head(settings: &BonnieSettings) -> String {
 
 fn small_head(settings: &BonnieSettings) -> String {
     let version = settings.version.name();
-    let goes_on = settings.version == Version::V103 && settings.size_mib > 0;
+    let goes_on = settings.version == Version::V103 && settings.large.size_mib > 0;
     let first = if goes_on { " ".repeat(20) } else { format!("Version {version:>5}       ") };
-    let second = if goes_on { " ".repeat(20) } else { format!("{:<19.19} ", settings.name) };
-    let third = match (settings.min_bytes, settings.max_bytes) {
+    let second = if goes_on { " ".repeat(20) } else { format!("{:<19.19} ", settings.machine.name) };
+    let third = match (settings.small.min_bytes, settings.small.max_bytes) {
         (0, 0) => "              files ",
         (0, _) => "files:max           ",
         _ => "files:max:min       ",
@@ -167,17 +167,19 @@ fn concurrency(settings: &BonnieSettings) -> i64 {
 
 /// The machine's name with the size after it, in 19 columns.
 fn named_size(settings: &BonnieSettings) -> String {
-    let chunk = |units| if settings.chunk_bytes == 8192 { String::new() } else { size(settings.chunk_bytes, units) };
+    let chunk = |units| {
+        if settings.large.chunk_bytes == 8192 { String::new() } else { size(settings.large.chunk_bytes, units) }
+    };
     let sizes = match settings.version {
         Version::V200 => {
             let unless = |value: i64, usual: i64| if value == usual { String::new() } else { value.to_string() };
             // The tool cuts the number of seekers off again.
-            let seekers = if settings.is_exact { String::new() } else { unless(settings.seekers, 5) };
+            let seekers = if settings.is_exact { String::new() } else { unless(settings.large.seekers, 5) };
             let parts = [
-                size(settings.size_mib, "MG"),
+                size(settings.large.size_mib, "MG"),
                 chunk(" km"),
                 unless(concurrency(settings), 1),
-                unless(settings.seeks, 8192),
+                unless(settings.large.seeks, 8192),
                 seekers,
             ];
             parts.join(":").trim_end_matches(':').to_owned()
@@ -188,16 +190,16 @@ fn named_size(settings: &BonnieSettings) -> String {
     if sizes.chars().count() > 18 {
         return sizes;
     }
-    let name: String = settings.name.chars().chain(std::iter::repeat(' ')).take(room).collect();
+    let name: String = settings.machine.name.chars().chain(std::iter::repeat(' ')).take(room).collect();
     format!("{name} {sizes}")
 }
 
 fn old_size(settings: &BonnieSettings) -> String {
-    let whole = match settings.size_mib % 1024 {
-        0 => format!("{}G", settings.size_mib / 1024),
-        _ => format!("{}M", settings.size_mib),
+    let whole = match settings.large.size_mib % 1024 {
+        0 => format!("{}G", settings.large.size_mib / 1024),
+        _ => format!("{}M", settings.large.size_mib),
     };
-    match settings.chunk_bytes {
+    match settings.large.chunk_bytes {
         8192 => whole,
         bytes if bytes >= 1024 => format!("{whole}:{}k", bytes / 1024),
         bytes => format!("{whole}:{bytes}"),
@@ -209,37 +211,38 @@ fn files_text(settings: &BonnieSettings) -> String {
     let sizes = match settings.links() {
         Some(Links::Hard) => ":link".to_owned(),
         Some(Links::Symbolic) => ":symlink".to_owned(),
-        None if settings.max_bytes > 0 => format!(":{}:{}", settings.max_bytes, settings.min_bytes),
+        None if settings.small.max_bytes > 0 => format!(":{}:{}", settings.small.max_bytes, settings.small.min_bytes),
         None => String::new(),
     };
-    let directories = if settings.directories > 1 { format!("/{}", settings.directories) } else { String::new() };
-    format!("{}{sizes}{directories}", settings.files_ki)
+    let directories =
+        if settings.small.directories > 1 { format!("/{}", settings.small.directories) } else { String::new() };
+    format!("{}{sizes}{directories}", settings.small.files_ki)
 }
 
 /// The CSV line.
 pub fn values(settings: &BonnieSettings, results: &Results) -> String {
     let mut text = match settings.version {
-        Version::V103 => settings.name.clone(),
+        Version::V103 => settings.machine.name.clone(),
         version => format!(
             "{},{},{},{},{}",
             version.format(),
             version.name(),
-            settings.name,
+            settings.machine.name,
             concurrency(settings),
             settings.seed.text()
         ),
     };
     let old = settings.version == Version::V103;
-    if settings.size_mib > 0 {
+    if settings.large.size_mib > 0 {
         match settings.version {
             Version::V103 => text.push_str(&format!(",{}", old_size(settings))),
             version => {
                 // 2.00a leaves the column empty for every size; the table shows it next to the name.
-                let is_empty = settings.chunk_bytes == 8192 || version == Version::V200;
-                let chunk = if is_empty { String::new() } else { size(settings.chunk_bytes, " km") };
-                text.push_str(&format!(",{},{chunk}", size(settings.size_mib, "MG")));
+                let is_empty = settings.large.chunk_bytes == 8192 || version == Version::V200;
+                let chunk = if is_empty { String::new() } else { size(settings.large.chunk_bytes, " km") };
+                text.push_str(&format!(",{},{chunk}", size(settings.large.size_mib, "MG")));
                 if version == Version::V200 {
-                    text.push_str(&format!(",{},{}", settings.seeks, settings.seekers));
+                    text.push_str(&format!(",{},{}", settings.large.seeks, settings.large.seekers));
                 }
             }
         }
@@ -252,7 +255,7 @@ pub fn values(settings: &BonnieSettings, results: &Results) -> String {
         };
         text.push_str(&",".repeat(columns));
     }
-    if settings.files_ki > 0 {
+    if settings.small.files_ki > 0 {
         text.push(',');
         if old {
             text.push_str(&files_text(settings));
@@ -278,18 +281,19 @@ fn files_values(settings: &BonnieSettings) -> String {
     let (most, least) = match settings.links() {
         Some(Links::Hard) => ("link".to_owned(), 0),
         Some(Links::Symbolic) => ("symlink".to_owned(), 0),
-        None if settings.max_bytes > 0 => (settings.max_bytes.to_string(), settings.min_bytes),
+        None if settings.small.max_bytes > 0 => (settings.small.max_bytes.to_string(), settings.small.min_bytes),
         None => (String::new(), 0),
     };
     let least = if least == 0 { String::new() } else { least.to_string() };
-    let directories = if settings.directories > 1 { settings.directories.to_string() } else { String::new() };
-    let chunk = match settings.file_chunk_bytes {
+    let directories =
+        if settings.small.directories > 1 { settings.small.directories.to_string() } else { String::new() };
+    let chunk = match settings.small.chunk_bytes {
         8192 => String::new(),
         bytes => size(bytes, " km"),
     };
     // The tool writes the number of directories over the chunk's size, and leaves its own column empty.
     let (directories, chunk) = if settings.is_exact { (String::new(), directories) } else { (directories, chunk) };
-    format!("{},{most},{least},{directories},{chunk}", settings.files_ki)
+    format!("{},{most},{least},{directories},{chunk}", settings.small.files_ki)
 }
 
 fn rates(settings: &BonnieSettings, results: &Results, tests: &[Test], form: Form, text: &mut String) {
@@ -312,7 +316,7 @@ fn rates(settings: &BonnieSettings, results: &Results, tests: &[Test], form: For
 fn rate(settings: &BonnieSettings, test: Test, took: Took, form: Form) -> String {
     let per_second = |count: f64| count / took.elapsed_s;
     if test == Test::Seeks {
-        let rate = per_second(settings.seeks as f64);
+        let rate = per_second(settings.large.seeks as f64);
         let whole = rate >= 1000.0 && (form == Form::Table || settings.version == Version::V200);
         return if whole { format!("{rate:.0}") } else { format!("{rate:.1}") };
     }
@@ -326,7 +330,11 @@ fn rate(settings: &BonnieSettings, test: Test, took: Took, form: Form) -> String
         };
         return (told as i64).to_string();
     }
-    let mib = if matches!(test, Test::BytesOut | Test::BytesIn) { settings.per_char_mib } else { settings.size_mib };
+    let mib = if matches!(test, Test::BytesOut | Test::BytesIn) {
+        settings.large.per_char_mib
+    } else {
+        settings.large.size_mib
+    };
     let kib = per_second(mib as f64 * 1024.0);
     if form == Form::Values || settings.version != Version::V200 {
         return (kib as i64).to_string();

@@ -63,59 +63,84 @@ pub enum Links {
 
 /// What Bonnie++ is to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each group is documented at its type")]
 pub struct BonnieSettings {
     /// The version to follow.
     pub version: Version,
     /// Print what that version prints, even if wrong (`--compat=strict`).
     pub is_exact: bool,
-    /// `-d`.
+    /// `-d`: directory of the files.
     pub directory: Option<String>,
-    /// `-c`.
+    /// `-c`: number of copies.
     pub concurrency: i64,
-    /// `-s`, MiB; 0 leaves the tests of one large file out.
-    pub size_mib: i64,
-    /// Bytes of a chunk of the large file.
-    pub chunk_bytes: i64,
-    /// Number of seeks.
-    pub seeks: i64,
-    /// Number of seekers.
-    pub seekers: i64,
-    /// `-n`, in units of 1024 files; 0 leaves the tests of files out.
-    pub files_ki: i64,
-    /// Largest file, bytes; see [`links`](BonnieSettings::links) where negative.
-    pub max_bytes: i64,
-    /// Smallest file, bytes.
-    pub min_bytes: i64,
-    /// Directories.
-    pub directories: i64,
-    /// Bytes of a chunk of the small files.
-    pub file_chunk_bytes: i64,
-    /// `-f`, MiB of the tests of single bytes; 0 leaves them out.
-    pub per_char_mib: i64,
-    /// `-b`.
+    pub large: LargeFile,
+    pub small: SmallFiles,
+    /// `-b`: whether each write is flushed.
     pub flushes: bool,
-    /// `-D`.
+    /// `-D`: whether files are opened with `O_DIRECT`.
     pub direct: bool,
-    /// `-m`, else the machine's own.
-    pub name: String,
-    /// `-r`, MiB, else the machine's own.
-    pub ram_mib: i64,
-    /// `-x`.
+    pub machine: MachineOptions,
+    /// `-x`: number of runs.
     pub runs: Option<i64>,
-    /// `-u`.
-    pub user: Option<String>,
-    /// `-g`, or after the colon of `-u`.
-    pub group: Option<String>,
-    /// `-q`.
+    pub run_as: RunAs,
+    /// `-q`: whether messages are left out.
     pub quiet: bool,
-    /// `-p` and `-y`.
+    /// `-p`, `-y`: synchronization with other processes.
     pub meeting: Meeting,
     /// Both were given.
     makes_and_waits: bool,
     /// The option letters given.
     letters: Vec<char>,
-    /// `-z` and `-Z`.
+    /// `-z`, `-Z`: source of random numbers.
     pub seed: Seed,
+}
+
+/// The tests of one large file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LargeFile {
+    /// `-s`: MiB of the file; 0 leaves these tests out.
+    pub size_mib: i64,
+    /// Bytes of a chunk.
+    pub chunk_bytes: i64,
+    /// Number of seeks.
+    pub seeks: i64,
+    /// Number of seekers.
+    pub seekers: i64,
+    /// `-f`: MiB of the tests of single bytes; 0 leaves them out.
+    pub per_char_mib: i64,
+}
+
+/// The tests of many small files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SmallFiles {
+    /// `-n`: number of files, in units of 1024; 0 leaves these tests out.
+    pub files_ki: i64,
+    /// Bytes of the largest file; a negative number asks for [`links`](BonnieSettings::links).
+    pub max_bytes: i64,
+    /// Bytes of the smallest file.
+    pub min_bytes: i64,
+    /// Number of directories.
+    pub directories: i64,
+    /// Bytes of a chunk.
+    pub chunk_bytes: i64,
+}
+
+/// The name and the memory of the machine, unless options replace them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MachineOptions {
+    /// `-m`: name of the machine.
+    pub name: String,
+    /// `-r`: MiB of memory.
+    pub ram_mib: i64,
+}
+
+/// The user and group to run as.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunAs {
+    /// `-u`: user to run as.
+    pub user: Option<String>,
+    /// `-g`, or after the colon of `-u`: group to run as.
+    pub group: Option<String>,
 }
 
 const UNIT_BYTES: i64 = 1 << 20;
@@ -155,23 +180,19 @@ impl BonnieSettings {
             is_exact,
             directory: None,
             concurrency: 1,
-            size_mib: 300,
-            chunk_bytes: 8192,
-            seeks: 8192,
-            seekers: if version == Version::V103 { 3 } else { 5 },
-            files_ki: 16,
-            max_bytes: 0,
-            min_bytes: 0,
-            directories: 1,
-            file_chunk_bytes: 8192,
-            per_char_mib: if version == Version::V103 { i64::MAX } else { 3 },
+            large: LargeFile {
+                size_mib: 300,
+                chunk_bytes: 8192,
+                seeks: 8192,
+                seekers: if version == Version::V103 { 3 } else { 5 },
+                per_char_mib: if version == Version::V103 { i64::MAX } else { 3 },
+            },
+            small: SmallFiles { files_ki: 16, max_bytes: 0, min_bytes: 0, directories: 1, chunk_bytes: 8192 },
             flushes: false,
             direct: false,
-            name: machine.node.clone(),
-            ram_mib: machine.ram_mib,
+            machine: MachineOptions { name: machine.node.clone(), ram_mib: machine.ram_mib },
             runs: None,
-            user: None,
-            group: None,
+            run_as: RunAs { user: None, group: None },
             quiet: false,
             meeting: Meeting::None,
             makes_and_waits: false,
@@ -186,10 +207,10 @@ impl BonnieSettings {
             'b' => self.flushes = true,
             'c' => self.concurrency = number(said),
             'd' => self.directory = Some(said.to_owned()),
-            'f' => self.per_char_mib = value.map_or(0, number),
-            'g' if self.group.is_some() => return Err(self.usage("")),
-            'g' => self.group = Some(said.to_owned()),
-            'm' => said.clone_into(&mut self.name),
+            'f' => self.large.per_char_mib = value.map_or(0, number),
+            'g' if self.run_as.group.is_some() => return Err(self.usage("")),
+            'g' => self.run_as.group = Some(said.to_owned()),
+            'm' => said.clone_into(&mut self.machine.name),
             'n' => self.take_files(said),
             'p' => {
                 self.makes_and_waits |= matches!(self.meeting, Meeting::Wait | Meeting::Prompt);
@@ -200,15 +221,15 @@ impl BonnieSettings {
                 };
             }
             'q' => self.quiet = true,
-            'r' => self.ram_mib = number(said),
+            'r' => self.machine.ram_mib = number(said),
             's' => self.take_size(said),
             'u' => {
                 let (user, group) = said.split_once(':').map_or((said, None), |(user, group)| (user, Some(group)));
-                if self.user.is_some() || (group.is_some() && self.group.is_some()) {
+                if self.run_as.user.is_some() || (group.is_some() && self.run_as.group.is_some()) {
                     return Err(self.usage(""));
                 }
-                self.user = Some(user.to_owned());
-                self.group = group.map(str::to_owned).or(self.group.take());
+                self.run_as.user = Some(user.to_owned());
+                self.run_as.group = group.map(str::to_owned).or(self.run_as.group.take());
             }
             'x' => self.runs = Some(number(said)),
             'y' => {
@@ -238,15 +259,15 @@ impl BonnieSettings {
         let old = self.version == Version::V103;
         let parts = fields(said, if old { 2 } else { 4 });
         let mut parts = parts.into_iter();
-        self.size_mib = parts.next().map_or(0, |size| sized(size, if old { "g" } else { "gt" }));
+        self.large.size_mib = parts.next().map_or(0, |size| sized(size, if old { "g" } else { "gt" }));
         if let Some(chunk) = parts.next() {
-            self.chunk_bytes = sized(chunk, "k");
+            self.large.chunk_bytes = sized(chunk, "k");
         }
         if let Some(seeks) = parts.next() {
-            self.seeks = sized(seeks, "k");
+            self.large.seeks = sized(seeks, "k");
         }
         if let Some(seekers) = parts.next() {
-            self.seekers = number(seekers);
+            self.large.seekers = number(seekers);
         }
     }
 
@@ -254,31 +275,31 @@ impl BonnieSettings {
         let old = self.version == Version::V103;
         let units = if old { "" } else { "kmg" };
         let mut parts = fields(said, if old { 4 } else { 5 }).into_iter();
-        self.files_ki = parts.next().map_or(0, |count| sized(count, if old { "" } else { "m" }));
+        self.small.files_ki = parts.next().map_or(0, |count| sized(count, if old { "" } else { "m" }));
         if let Some(most) = parts.next() {
-            self.max_bytes = sized(most, units);
+            self.small.max_bytes = sized(most, units);
         }
         if let Some(least) = parts.next() {
-            self.min_bytes = sized(least, units);
+            self.small.min_bytes = sized(least, units);
         }
         if let Some(directories) = parts.next() {
-            self.directories = sized(directories, if old { "" } else { "k" });
+            self.small.directories = sized(directories, if old { "" } else { "k" });
         }
         if let Some(chunk) = parts.next() {
-            self.file_chunk_bytes = sized(chunk, units);
+            self.small.chunk_bytes = sized(chunk, units);
         }
     }
 
     fn fill_in(&mut self) {
-        if self.ram_mib != 0 && !self.says('s') {
-            self.size_mib = self.size_mib.max(self.ram_mib.saturating_mul(2));
-            if self.size_mib % 1024 > 512 {
-                self.size_mib += 1024 - self.size_mib % 1024;
+        if self.machine.ram_mib != 0 && !self.says('s') {
+            self.large.size_mib = self.large.size_mib.max(self.machine.ram_mib.saturating_mul(2));
+            if self.large.size_mib % 1024 > 512 {
+                self.large.size_mib += 1024 - self.large.size_mib % 1024;
             }
         }
-        self.per_char_mib = self.per_char_mib.min(self.size_mib).max(0);
+        self.large.per_char_mib = self.large.per_char_mib.min(self.large.size_mib).max(0);
         if self.version == Version::V103 {
-            self.file_chunk_bytes = self.chunk_bytes;
+            self.small.chunk_bytes = self.large.chunk_bytes;
         }
     }
 
@@ -296,50 +317,53 @@ impl BonnieSettings {
     /// Bonnie++'s message, printed after switching to the requested user.
     pub fn check(&self) -> Result<(), Refusal> {
         let chunk_is_wrong = |bytes: i64| !(256..=UNIT_BYTES).contains(&bytes) || !(bytes as u64).is_power_of_two();
-        let sizes_are_wrong =
-            self.links().is_none() && (self.max_bytes < self.min_bytes || self.max_bytes < 0 || self.min_bytes < 0);
-        let nothing_to_do = self.size_mib == 0 && self.files_ki == 0;
+        let sizes_are_wrong = self.links().is_none()
+            && (self.small.max_bytes < self.small.min_bytes || self.small.max_bytes < 0 || self.small.min_bytes < 0);
+        let nothing_to_do = self.large.size_mib == 0 && self.small.files_ki == 0;
         self.check_meeting()?;
-        if self.size_mib < 0
-            || self.files_ki < 0
+        if self.large.size_mib < 0
+            || self.small.files_ki < 0
             || nothing_to_do
-            || chunk_is_wrong(self.chunk_bytes)
-            || chunk_is_wrong(self.file_chunk_bytes)
+            || chunk_is_wrong(self.large.chunk_bytes)
+            || chunk_is_wrong(self.small.chunk_bytes)
             || sizes_are_wrong
         {
             return Err(self.usage(""));
         }
         let concurrency = if self.version == Version::V103 || !self.is_exact { 1 } else { self.concurrency };
-        if self.size_mib != 0
-            && self.ram_mib != 0
-            && self.size_mib.saturating_mul(concurrency) < self.ram_mib.saturating_mul(2)
+        if self.large.size_mib != 0
+            && self.machine.ram_mib != 0
+            && self.large.size_mib.saturating_mul(concurrency) < self.machine.ram_mib.saturating_mul(2)
         {
-            let text = format!("File size should be double RAM for good results, RAM is {}M.\n", self.ram_mib);
+            let text = format!("File size should be double RAM for good results, RAM is {}M.\n", self.machine.ram_mib);
             return Err(if self.version == Version::V103 { Refusal(text) } else { self.usage(&text) });
         }
-        if self.size_mib > 0 && !(1..=1000).contains(&self.seekers) {
-            return Err(Refusal(format!("-s: invalid number of seekers {}; use 1 to 1000\n", self.seekers)));
+        if self.large.size_mib > 0 && !(1..=1000).contains(&self.large.seekers) {
+            return Err(Refusal(format!("-s: invalid number of seekers {}; use 1 to 1000\n", self.large.seekers)));
         }
-        if self.size_mib > 0 && !(0..=1 << 24).contains(&self.seeks) {
-            return Err(Refusal(format!("-s: invalid number of seeks {}; use at most 16777216\n", self.seeks)));
+        if self.large.size_mib > 0 && !(0..=1 << 24).contains(&self.large.seeks) {
+            return Err(Refusal(format!("-s: invalid number of seeks {}; use at most 16777216\n", self.large.seeks)));
         }
-        if self.files_ki > 0 && self.directories >= 100_000 {
+        if self.small.files_ki > 0 && self.small.directories >= 100_000 {
             return Err(Refusal("Can't have more than 99,999 directories.\n".to_owned()));
         }
-        if self.files_ki > 0 && self.directories < 1 {
-            return Err(Refusal(format!("-n: invalid number of directories {}; use 1 or more\n", self.directories)));
+        if self.small.files_ki > 0 && self.small.directories < 1 {
+            return Err(Refusal(format!(
+                "-n: invalid number of directories {}; use 1 or more\n",
+                self.small.directories
+            )));
         }
         let name_bytes = if self.version == Version::V103 { NAME_BYTES_103 } else { NAME_BYTES_200 };
-        let names = self.files_ki.saturating_mul(name_bytes);
-        if self.ram_mib != 0 && names.saturating_mul(2) > self.ram_mib.saturating_mul(1024) {
+        let names = self.small.files_ki.saturating_mul(name_bytes);
+        if self.machine.ram_mib != 0 && names.saturating_mul(2) > self.machine.ram_mib.saturating_mul(1024) {
             return Err(Refusal(format!(
                 "When testing {}K of files in {} MiB of RAM the system is likely to\nstart paging Bonnie++ data and the \
                  test will give suspect\nresults, use less files or install more RAM for this test.\n",
-                self.files_ki, self.ram_mib
+                self.small.files_ki, self.machine.ram_mib
             )));
         }
         if names > 1 << 20 {
-            return Err(Refusal(format!("Not enough ram to test with {}K files.\n", self.files_ki)));
+            return Err(Refusal(format!("Not enough ram to test with {}K files.\n", self.small.files_ki)));
         }
         Ok(())
     }
@@ -352,16 +376,16 @@ impl BonnieSettings {
     /// The tests that are made, in their order.
     pub fn tests(&self) -> Vec<Test> {
         let is_made = |test: &Test| match test {
-            Test::BytesOut | Test::BytesIn => self.size_mib > 0 && self.per_char_mib > 0,
-            test if *test <= Test::Seeks => self.size_mib > 0,
-            _ => self.files_ki > 0,
+            Test::BytesOut | Test::BytesIn => self.large.size_mib > 0 && self.large.per_char_mib > 0,
+            test if *test <= Test::Seeks => self.large.size_mib > 0,
+            _ => self.small.files_ki > 0,
         };
         Test::ALL.iter().copied().filter(is_made).collect()
     }
 
     /// Files are links to the first of them.
     pub fn links(&self) -> Option<Links> {
-        match self.max_bytes {
+        match self.small.max_bytes {
             -1 => Some(Links::Hard),
             -2 => Some(Links::Symbolic),
             _ => None,
@@ -370,7 +394,7 @@ impl BonnieSettings {
 
     /// Files of each of the two series.
     pub fn files(&self) -> u32 {
-        (self.files_ki.clamp(0, 1 << 20) * 1024) as u32
+        (self.small.files_ki.clamp(0, 1 << 20) * 1024) as u32
     }
 
     /// Corrections of what this version prints wrongly for these settings, one sentence each.
@@ -378,7 +402,7 @@ impl BonnieSettings {
         if self.is_exact || self.version == Version::V103 {
             return Vec::new();
         }
-        let table = self.version == Version::V200 && self.files_ki > 0 && self.runs.is_none();
+        let table = self.version == Version::V200 && self.small.files_ki > 0 && self.runs.is_none();
         let all = [
             (table, "file rates in the table are rates; 2.00a prints the number of files"),
             (
@@ -387,7 +411,7 @@ impl BonnieSettings {
             ),
             (self.concurrency != 1, "-c has no effect and is shown as 1"),
             (
-                self.file_chunk_bytes != 8192 || self.directories > 1,
+                self.small.chunk_bytes != 8192 || self.small.directories > 1,
                 "the chunk size of small files and the number of directories are in their own columns",
             ),
             (self.direct, "-D uses direct I/O in all tests except the single-byte ones"),

@@ -57,17 +57,20 @@ fn numbers_are_those_of_the_c_library() {
 #[test]
 fn sizes_are_read_as_the_tool_reads_them() {
     let found = settings("-u root -r 0 -s 2g:64k:2k:3 -n 4:16k:1024:20:4096 -f1 -b -D -q -z 42 -m x -x 3");
-    assert_eq!((found.size_mib, found.chunk_bytes, found.seeks, found.seekers), (2048, 65536, 2048, 3));
-    assert_eq!((found.files_ki, found.max_bytes, found.min_bytes), (4, 16384, 1024));
-    assert_eq!((found.directories, found.file_chunk_bytes, found.per_char_mib), (20, 4096, 1));
+    assert_eq!(
+        (found.large.size_mib, found.large.chunk_bytes, found.large.seeks, found.large.seekers),
+        (2048, 65536, 2048, 3)
+    );
+    assert_eq!((found.small.files_ki, found.small.max_bytes, found.small.min_bytes), (4, 16384, 1024));
+    assert_eq!((found.small.directories, found.small.chunk_bytes, found.large.per_char_mib), (20, 4096, 1));
     assert!(found.flushes && found.direct && found.quiet);
-    assert_eq!((found.seed.text().as_str(), found.name.as_str(), found.runs), ("42", "x", Some(3)));
-    assert_eq!(settings("-r 0 -f -s 1t").per_char_mib, 0);
-    assert_eq!(settings("-r 0 -s 1").per_char_mib, 1, "no more than the file");
+    assert_eq!((found.seed.text().as_str(), found.machine.name.as_str(), found.runs), ("42", "x", Some(3)));
+    assert_eq!(settings("-r 0 -f -s 1t").large.per_char_mib, 0);
+    assert_eq!(settings("-r 0 -s 1").large.per_char_mib, 1, "no more than the file");
     assert_eq!(settings("-r 0 -n 1:-1").links(), Some(Links::Hard));
     // Without -s, twice the memory, rounded up from half a GiB on.
-    assert_eq!(settings("-r 700").size_mib, 1400);
-    assert_eq!(settings("-r 800").size_mib, 2048);
+    assert_eq!(settings("-r 700").large.size_mib, 1400);
+    assert_eq!(settings("-r 800").large.size_mib, 2048);
     assert_eq!(said("-r 0 -z 4294967295").unwrap().seed.text(), "4294967295");
 }
 
@@ -102,8 +105,11 @@ fn what_is_wrong_is_told_as_the_tool_tells_it() {
 #[test]
 fn versions_have_their_own_letters() {
     let old = settings("--as-version=1.03 -r 0 -s 16:16k -y -n 8:4096:0:8");
-    assert_eq!((old.meeting, old.chunk_bytes, old.seekers, old.directories), (Meeting::Wait, 16384, 3, 8));
-    assert_eq!(old.per_char_mib, 16, "the whole file");
+    assert_eq!(
+        (old.meeting, old.large.chunk_bytes, old.large.seekers, old.small.directories),
+        (Meeting::Wait, 16384, 3, 8)
+    );
+    assert_eq!(old.large.per_char_mib, 16, "the whole file");
     assert!(said("--as-version=1.03 -c 2").is_err());
     assert_eq!(settings("-r 0 -y s").meeting, Meeting::Wait);
     assert_eq!(settings("-r 0 -y prompt").meeting, Meeting::Prompt);
@@ -228,7 +234,7 @@ fn took(elapsed_s: f64, cpu_percent: f64, latency_us: f64) -> Took {
 fn limited(settings: &BonnieSettings) -> Results {
     let mut results = Results::default();
     let files = f64::from(settings.files());
-    let (mib, bytes) = (settings.size_mib as f64 * 1024.0, settings.per_char_mib as f64 * 1024.0);
+    let (mib, bytes) = (settings.large.size_mib as f64 * 1024.0, settings.large.per_char_mib as f64 * 1024.0);
     let of = |amount: f64, rate: f64| amount / (rate + 0.5);
     let short = 0.4;
     let all = [

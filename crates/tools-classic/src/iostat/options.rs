@@ -69,32 +69,50 @@ fn usage<T>(reason: impl Into<String>) -> Result<T, IostatUsageError> {
 
 /// The options read so far.
 #[derive(Default)]
-struct Said {
+struct GivenOptions {
+    reports: ReportOptions,
+    layout: LayoutOptions,
+    devices: DeviceOptions,
+    other_place: Option<OtherPlace>,
+    compat: Compat,
+}
+
+/// Which tables there are, and when.
+#[derive(Default)]
+struct ReportOptions {
     cpu: bool,
     disk: bool,
     timestamp: bool,
+    omit_first: bool,
+    interval_s: Option<u64>,
+    count: Option<u64>,
+}
+
+/// The columns and the form of tables.
+#[derive(Default)]
+struct LayoutOptions {
     extended: bool,
     short: bool,
     pretty: bool,
     human: bool,
     compact: bool,
     json: bool,
+    decimals: Option<usize>,
     kilobytes: bool,
     megabytes: bool,
+}
+
+/// Which devices are shown, and under which names.
+#[derive(Default)]
+struct DeviceOptions {
     everything: bool,
     all_devices: bool,
     groups: bool,
     any_device: bool,
     only_groups: bool,
-    omit_first: bool,
     omit_idle: bool,
     registered_names: bool,
-    decimals: Option<usize>,
     persistent: Option<String>,
-    other_place: Option<OtherPlace>,
-    interval_s: Option<u64>,
-    count: Option<u64>,
-    compat: Compat,
     list: DeviceList,
 }
 
@@ -103,22 +121,22 @@ struct Said {
 /// # Errors
 /// What iostat would refuse, with the reason.
 pub fn read(words: &[String], posixly_correct: bool, names: &mut dyn DeviceNames) -> Result<Action, IostatUsageError> {
-    let mut said = Said::default();
+    let mut said = GivenOptions::default();
     let mut words = words.iter().map(String::as_str).peekable();
     while let Some(word) = words.next() {
         match word {
             "-p" => match words.next_if(|next| !next.starts_with('-') && !is_number(next)) {
                 Some(list) => said.partitions_of(list, names),
-                None => said.everything = true,
+                None => said.devices.everything = true,
             },
             "-g" => {
                 let Some(name) = words.next() else { return usage("-g needs a group name: -g NAME DEVICE …") };
-                said.groups = true;
-                said.list.add_group(name);
+                said.devices.groups = true;
+                said.devices.list.add_group(name);
             }
-            "--human" => said.human = true,
-            "--pretty" => said.pretty = true,
-            "--compact" => said.compact = true,
+            "--human" => said.layout.human = true,
+            "--pretty" => said.layout.pretty = true,
+            "--compact" => said.layout.compact = true,
             "--compat=meant" => said.compat = Compat::Meant,
             "--compat=strict" => said.compat = Compat::Strict,
             "-f" | "+f" => {
@@ -139,19 +157,19 @@ pub fn read(words: &[String], posixly_correct: bool, names: &mut dyn DeviceNames
                 if lower.contains('/') || !names.has_type(&lower) {
                     return Err(IostatUsageError::PersistentType { given: kind.to_owned() });
                 }
-                said.persistent = Some(lower);
-                said.pretty = true;
+                said.devices.persistent = Some(lower);
+                said.layout.pretty = true;
             }
             "-o" => match words.next() {
-                Some("JSON") => said.json = true,
+                Some("JSON") => said.layout.json = true,
                 other => {
                     return usage(format!("unknown output format `{}`; use -o JSON", other.unwrap_or_default()));
                 }
             },
             word if word.starts_with("--dec=") => match word {
-                "--dec=0" => said.decimals = Some(0),
-                "--dec=1" => said.decimals = Some(1),
-                "--dec=2" => said.decimals = Some(2),
+                "--dec=0" => said.layout.decimals = Some(0),
+                "--dec=1" => said.layout.decimals = Some(1),
+                "--dec=2" => said.layout.decimals = Some(2),
                 _ => return usage(format!("`{word}`: use 0, 1 or 2 decimals")),
             },
             word if word.starts_with("--") => return usage(format!("unknown option `{word}`")),
@@ -175,24 +193,24 @@ fn is_number(word: &str) -> bool {
     word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-impl Said {
+impl GivenOptions {
     fn letter(&mut self, letter: char) -> Result<(), IostatUsageError> {
         match letter {
-            'c' => self.cpu = true,
-            'd' => self.disk = true,
-            'H' => self.only_groups = true,
-            'h' => (self.pretty, self.human) = (true, true),
-            'k' if self.megabytes => return usage("-k and -m cannot be combined"),
-            'k' => self.kilobytes = true,
-            'm' if self.kilobytes => return usage("-k and -m cannot be combined"),
-            'm' => self.megabytes = true,
-            'N' => self.registered_names = true,
-            'p' => self.everything = true,
-            's' => self.short = true,
-            't' => self.timestamp = true,
-            'x' => self.extended = true,
-            'y' => self.omit_first = true,
-            'z' => self.omit_idle = true,
+            'c' => self.reports.cpu = true,
+            'd' => self.reports.disk = true,
+            'H' => self.devices.only_groups = true,
+            'h' => (self.layout.pretty, self.layout.human) = (true, true),
+            'k' if self.layout.megabytes => return usage("-k and -m cannot be combined"),
+            'k' => self.layout.kilobytes = true,
+            'm' if self.layout.kilobytes => return usage("-k and -m cannot be combined"),
+            'm' => self.layout.megabytes = true,
+            'N' => self.devices.registered_names = true,
+            'p' => self.devices.everything = true,
+            's' => self.layout.short = true,
+            't' => self.reports.timestamp = true,
+            'x' => self.layout.extended = true,
+            'y' => self.reports.omit_first = true,
+            'z' => self.devices.omit_idle = true,
             _ => return usage(format!("unknown option -{letter}")),
         }
         Ok(())
@@ -201,11 +219,11 @@ impl Said {
     fn number(&mut self, word: &str) -> Result<(), IostatUsageError> {
         // Digits only: what does not fit is the most there is, as for strtol(3).
         let value = if word.is_empty() { 0 } else { word.parse::<i64>().unwrap_or(i64::MAX).unsigned_abs() };
-        match (self.interval_s, self.count) {
-            (None, _) => self.interval_s = Some(value),
+        match (self.reports.interval_s, self.reports.count) {
+            (None, _) => self.reports.interval_s = Some(value),
             (Some(_), None) if value == 0 => return usage("a count of 0 reports; use 1 or more"),
             (Some(0), None) => return usage(format!("{word} reports at an interval of 0; use 1 s or more")),
-            (Some(_), None) => self.count = Some(value),
+            (Some(_), None) => self.reports.count = Some(value),
             (Some(_), Some(_)) => return usage(format!("unexpected `{word}` after interval and count")),
         }
         Ok(())
@@ -214,12 +232,12 @@ impl Said {
     /// Devices of the list are sorted, unless there are groups or everything is asked for: as far as that is known when a
     /// word is read.
     fn order(&self) -> Placement {
-        if self.groups || self.everything { Placement::AsSaid } else { Placement::Sorted }
+        if self.devices.groups || self.devices.everything { Placement::AsSaid } else { Placement::Sorted }
     }
 
     fn named(&self, word: &str, names: &mut dyn DeviceNames) -> String {
         let name = names.resolve(word).replace('/', "!");
-        match &self.persistent {
+        match &self.devices.persistent {
             Some(kind) => names.of_persistent(kind, &name).unwrap_or(name),
             None => name,
         }
@@ -227,83 +245,87 @@ impl Said {
 
     fn add(&mut self, word: &str, names: &mut dyn DeviceNames) -> usize {
         let name = self.named(word, names);
-        let known = if self.registered_names { names.of_registered(&name) } else { None };
+        let known = if self.devices.registered_names { names.of_registered(&name) } else { None };
         let number = names.number(known.as_deref().unwrap_or(&name).replace('!', "/").as_str());
         let order = self.order();
-        self.list.add_named(known.as_deref().unwrap_or(&name), number, order)
+        self.devices.list.add_named(known.as_deref().unwrap_or(&name), number, order)
     }
 
     fn device(&mut self, word: &str, names: &mut dyn DeviceNames) {
-        self.any_device = true;
+        self.devices.any_device = true;
         if word == "ALL" {
-            self.all_devices = true;
+            self.devices.all_devices = true;
         } else {
             self.add(word, names);
         }
     }
 
     fn partitions_of(&mut self, list: &str, names: &mut dyn DeviceNames) {
-        self.any_device = true;
+        self.devices.any_device = true;
         for word in list.split(',').filter(|word| !word.is_empty()) {
             if word == "ALL" {
-                self.everything = true;
+                self.devices.everything = true;
             } else {
                 let at = self.add(word, names);
-                self.list.with_partitions(at);
+                self.devices.list.with_partitions(at);
             }
         }
     }
 
     fn settings(self, posixly_correct: bool) -> Result<Action, IostatUsageError> {
-        if self.only_groups && !self.groups {
+        if self.devices.only_groups && !self.devices.groups {
             return usage("-H needs a group; add one with -g");
         }
-        let unit = match (self.kilobytes, self.megabytes) {
+        let unit = match (self.layout.kilobytes, self.layout.megabytes) {
             (_, true) => DataUnit::Megabytes,
             (false, false) if posixly_correct => DataUnit::Sectors,
             _ => DataUnit::Kilobytes,
         };
-        let columns = match (self.extended, self.short) {
+        let columns = match (self.layout.extended, self.layout.short) {
             (false, false) => Columns::Basic,
             (false, true) => Columns::BasicShort,
             (true, false) => Columns::Extended,
             (true, true) => Columns::ExtendedShort,
         };
-        let layout = match (self.json, self.pretty, self.compact) {
+        let layout = match (self.layout.json, self.layout.pretty, self.layout.compact) {
             (true, _, _) => TableLayout::Json,
             (false, true, true) => TableLayout::NameLast,
             (false, true, false) => TableLayout::Parts,
             (false, false, _) => TableLayout::Lines,
         };
-        let which = if self.everything {
+        let which = if self.devices.everything {
             Which::Everything
-        } else if self.all_devices || !self.any_device {
+        } else if self.devices.all_devices || !self.devices.any_device {
             Which::Whole
         } else {
             Which::Named
         };
-        let neither = !self.cpu && !self.disk;
-        let interval_s = self.interval_s.unwrap_or(0);
+        let neither = !self.reports.cpu && !self.reports.disk;
+        let interval_s = self.reports.interval_s.unwrap_or(0);
         Ok(Action::Report(Box::new(IostatSettings {
-            cpu: self.cpu || neither,
-            disk: self.disk || neither || self.everything || self.extended || self.any_device,
-            timestamp: self.timestamp,
+            cpu: self.reports.cpu || neither,
+            disk: self.reports.disk
+                || neither
+                || self.devices.everything
+                || self.layout.extended
+                || self.devices.any_device,
+            timestamp: self.reports.timestamp,
             columns,
             layout,
-            human: self.human,
-            decimals: self.decimals,
+            human: self.layout.human,
+            decimals: self.layout.decimals,
             unit,
             which,
-            list: self.list,
-            never_used: self.any_device,
-            omit_idle: self.omit_idle,
-            only_groups: self.only_groups,
-            omit_first: self.omit_first,
-            registered_names: self.registered_names,
-            persistent: self.persistent,
+            list: self.devices.list,
+            never_used: self.devices.any_device,
+            omit_idle: self.devices.omit_idle,
+            only_groups: self.devices.only_groups,
+            omit_first: self.reports.omit_first,
+            registered_names: self.devices.registered_names,
+            persistent: self.devices.persistent,
             other_place: self.other_place,
             interval_s,
-            count: if interval_s == 0 { Some(1) } else { self.count },
+            count: if interval_s == 0 { Some(1) } else { self.reports.count },
             compat: self.compat,
         })))
     }

@@ -18,7 +18,7 @@ mod size;
 pub mod sweep;
 #[cfg(test)]
 mod tests;
-mod wrong;
+mod usage_error;
 
 pub use action::Action;
 pub use machine::Machine;
@@ -26,4 +26,4 @@ pub use pass::{Pass, Test};
 pub use published::published;
 pub use settings::read::read;
 pub use settings::{IozoneSettings, Rate, Telemetry, TestMode, WrittenContent};
-pub use wrong::IozoneUsageError;
+pub use usage_error::IozoneUsageError;

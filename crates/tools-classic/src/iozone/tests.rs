@@ -76,7 +76,7 @@ fn numbers_beyond_all_sizes_end_at_the_largest() {
     for option in ["-S", "-d", "-J", "-+q", "-s", "-r 4 -s", "-a -g", "-t 2 -s"] {
         let _ = read(&words(&format!("iozone {option} {MANY}")), &mut FakeMachine);
     }
-    assert_eq!(settings(&format!("iozone -S {MANY}")).cache_bytes, u64::MAX);
+    assert_eq!(settings(&format!("iozone -S {MANY}")).buffers.cache_bytes, u64::MAX);
 }
 
 // Protects who asks what a command line measures: it is what its workload has phases for.
@@ -154,10 +154,10 @@ fn stream(line: &str, golden: &str) -> String {
     let mut text_of = head::settings(&settings, &command) + &head::rest(&settings) + &table::head(&settings);
     let points: Vec<SizePoint> = super::print::report::sweep(&settings).points().collect();
     for point in points {
-        text_of.push_str(&table::row(&settings, point, &all, settings.rate));
+        text_of.push_str(&table::row(&settings, point, &all, settings.reports.rate));
     }
     text_of.push_str("\niozone test complete.\n");
-    if settings.report {
+    if settings.reports.report {
         text_of.push_str(&text(&surfaces(&settings, &all)));
     }
     text_of
@@ -372,7 +372,7 @@ fn what_is_wrong_is_told_with_iozones_words_and_codes() {
         ("iozone -a -s 64k -r 128k", 23),
         ("iozone -s 32k -r 64k", 23),
     ] {
-        assert_eq!(settings(line).trouble.map(|trouble| trouble.code), Some(code), "{line}");
+        assert_eq!(settings(line).messages.trouble.map(|trouble| trouble.code), Some(code), "{line}");
     }
 }
 
@@ -383,11 +383,11 @@ fn what_is_not_run_is_said() {
         ["iozone -i 0 -i 11", "iozone -i 0 -i 12", "iozone -i 0 -i 9", "iozone -i 0 -i 8", "iozone -t 2 -i 0 -i 4"]
     {
         let settings = settings(line);
-        assert_eq!(settings.notes.len(), 1, "{line}");
-        assert!(settings.notes[0].starts_with("not run: "), "{line}");
+        assert_eq!(settings.messages.notes.len(), 1, "{line}");
+        assert!(settings.messages.notes[0].starts_with("not run: "), "{line}");
     }
-    assert!(settings("iozone -E -i 0 -i 9").notes.is_empty());
-    assert!(settings("iozone -i 0 -i 11 --compat=strict").notes.is_empty());
+    assert!(settings("iozone -E -i 0 -i 9").messages.notes.is_empty());
+    assert!(settings("iozone -i 0 -i 11 --compat=strict").messages.notes.is_empty());
 }
 
 /// A rate of records is of the children of throughput tests; IOzone takes it elsewhere and does nothing.
@@ -429,7 +429,7 @@ fn a_size_is_what_it_means() {
         mode => panic!("{mode:?}"),
     };
     assert_eq!(point("iozone -s 1.5m"), 1536);
-    assert_eq!(settings("iozone -s 1.5m").notes, ["-s 1.5m is read as 1536 kB; IOzone reads it as 1024 kB"]);
+    assert_eq!(settings("iozone -s 1.5m").messages.notes, ["-s 1.5m is read as 1536 kB; IOzone reads it as 1024 kB"]);
     assert_eq!(point("iozone -s 1.5m --compat=strict"), 1024);
     assert_eq!(point("iozone -i 0"), 512);
 }
@@ -531,7 +531,7 @@ fn a_throughput_test_without_a_rate_is_a_zero() {
 // Protects words that scripts look for: what IOzone says around its options, oddities included.
 #[test]
 fn options_are_told_as_by_iozone() {
-    let told = |line: &str| settings(line).echo.concat();
+    let told = |line: &str| settings(line).messages.echo.concat();
     assert_eq!(told("iozone -+a 50 -s 64k"), "\tZero Percent 50\n \tFile size set to 64 kB\n");
     let wrong = |line: &str| {
         let words: Vec<String> = line.split_whitespace().skip(1).map(str::to_owned).collect();
@@ -603,6 +603,6 @@ fn auto_mode_2_has_four_columns() {
     let head = format!("{}\n              kB  reclen    write  rewrite    read    reread\n", " ".repeat(60));
     assert_eq!(table::head(&settings), head);
     let point = SizePoint { file_kb: 64, record_bytes: 4096 };
-    let row = table::row(&settings, point, &[], settings.rate);
+    let row = table::row(&settings, point, &[], settings.reports.rate);
     assert_eq!(row, "              64       4        0        0        0        0\n");
 }

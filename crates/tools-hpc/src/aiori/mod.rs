@@ -2,22 +2,22 @@
 
 mod error;
 mod file_system;
+mod given;
 mod launched;
 mod ops;
 mod options;
-mod said;
 mod size;
 mod spread;
 
 pub use error::OptionError;
 pub(crate) use error::back_end_problem;
 pub use file_system::FileSystem;
+pub(crate) use given::value_error;
+pub use given::{Asked, GivenOptions, OptionValue};
 pub use launched::Launched;
 pub(crate) use launched::{more_ranks, node_map};
 pub use ops::{OP_CSV_HEAD, op_csv_row};
 pub use options::{BACKENDS, help};
-pub(crate) use said::wrong;
-pub use said::{Asked, Said, SaidValue};
 pub use size::{SizeError, size};
 pub use spread::{Divisor, Spread, percentiles_ms};
 

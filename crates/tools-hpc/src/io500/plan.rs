@@ -85,7 +85,7 @@ impl Task {
     #[must_use]
     pub fn with_files_per_set(mut self, count: u64) -> Task {
         if let Work::Workbench(settings) = &mut self.work {
-            (settings.objects, settings.renewals) = (count, count);
+            (settings.dataset.objects, settings.dataset.renewals) = (count, count);
             for word in &mut self.words {
                 if let Some(option) = ["-P=", "-I="].into_iter().find(|option| word.starts_with(option)) {
                     *word = format!("{option}{count}");

@@ -128,7 +128,10 @@ fn extended_phases_are_those_of_io500() {
     let sized = task(&plan, Phase::WorkbenchCreate).clone().with_files_per_set(plan.files_per_set(2.0).unwrap());
     assert!(sized.words.contains(&format!("-P={}", 100 * plan.wall_s().min(60))), "{:?}", sized.words);
     let Work::Workbench(settings) = &sized.work else { panic!("a run of md-workbench") };
-    assert_eq!((settings.objects, settings.renewals), (100 * plan.wall_s().min(60), 100 * plan.wall_s().min(60)));
+    assert_eq!(
+        (settings.dataset.objects, settings.dataset.renewals),
+        (100 * plan.wall_s().min(60), 100 * plan.wall_s().min(60))
+    );
     let said = "[mdworkbench]\nprecreatePerSet = 9\nfilesPerProc = 4\nwaitingTime = 0.5\n[find-easy]\nrun = FALSE\n";
     let said = self::plan("a.ini --mode extended", said);
     assert_eq!(said.files_per_set(2.0), None);

@@ -64,22 +64,22 @@ pub fn lower(test: &Test, facts: &Facts) -> Lowered {
     let lowering = Lowering { test, facts };
     let names: Vec<String> = lowering.directories().into_iter().chain(lowering.files()).collect();
     let mut phases = Vec::new();
-    if test.writes && test.prefill_bytes.is_some() {
+    if test.phases.writes && test.files.prefill_bytes.is_some() {
         phases.push(lowering.prefill());
     }
-    if test.writes {
+    if test.phases.writes {
         phases.push(lowering.phase(AccessKind::Write));
     }
-    if test.checks_write {
+    if test.phases.checks_write {
         phases.push(lowering.phase(AccessKind::WriteCheck));
     }
-    if test.reads {
+    if test.phases.reads {
         phases.push(lowering.phase(AccessKind::Read));
     }
-    if !test.keeps {
+    if !test.files.keeps {
         phases.push(lowering.removal());
     }
-    if let Some(hog) = test.hog {
+    if let Some(hog) = test.caching.hog {
         let pressure = match hog {
             Hog::Process(bytes) => Size::Bytes(Bytes(bytes)),
             Hog::ShareOfNode(share) => Size::Ram(share),
@@ -137,10 +137,12 @@ impl Lowering<'_> {
     /// One for each rank, or one for all.
     fn files(&self) -> Vec<String> {
         let test = self.test;
-        let repetition = if test.multi_file { format!(".{}", self.facts.repetition) } else { String::new() };
-        let name = |rank: u32| test.files.get(rank as usize % test.files.len().max(1)).cloned().unwrap_or_default();
-        match test.file_per_rank {
-            true if test.unique_dirs => {
+        let repetition = if test.files.multi_file { format!(".{}", self.facts.repetition) } else { String::new() };
+        let name = |rank: u32| {
+            test.files.names.get(rank as usize % test.files.names.len().max(1)).cloned().unwrap_or_default()
+        };
+        match test.files.file_per_rank {
+            true if test.files.unique_dirs => {
                 let file = self.split_name().1;
                 let of_rank = |(rank, directory)| format!("{directory}/{file}.{rank:08}{repetition}");
                 (0..test.tasks).zip(self.directories()).map(of_rank).collect()
@@ -152,22 +154,22 @@ impl Lowering<'_> {
 
     /// What stands before the last part of the file's name, and that part.
     fn split_name(&self) -> (&str, &str) {
-        let name = self.test.files.first().map_or("", String::as_str);
+        let name = self.test.files.names.first().map_or("", String::as_str);
         name.rsplit_once('/').map_or(("", name), |(_, file)| (&name[..name.len() - file.len()], file))
     }
 
     /// One for each rank, beside the file, where each has one.
     fn directories(&self) -> Vec<String> {
         let before = self.split_name().0;
-        let ranks = if self.test.unique_dirs { self.test.tasks } else { 0 };
+        let ranks = if self.test.files.unique_dirs { self.test.tasks } else { 0 };
         (0..ranks).map(|rank| format!("{before}{rank}")).collect()
     }
 
     /// The file of a rank among the names of the target, where directories come first.
     fn file_of(&self, rank: u32) -> Pick {
         let test = self.test;
-        let file = if test.file_per_rank { rank } else { 0 };
-        Pick::Nth(file + if test.unique_dirs { test.tasks } else { 0 })
+        let file = if test.files.file_per_rank { rank } else { 0 };
+        Pick::Nth(file + if test.files.unique_dirs { test.tasks } else { 0 })
     }
 
     fn ranks_per_node(&self) -> u32 {
@@ -179,19 +181,19 @@ impl Lowering<'_> {
         let test = self.test;
         let (tasks, per_node) = (u64::from(test.tasks.max(1)), u64::from(self.ranks_per_node()));
         let nodes = |count: u32| ((u64::from(count) * per_node) % tasks) as u32;
-        match (kind, test.reorder) {
+        match (kind, test.order.reorder) {
             (AccessKind::Write, _) | (_, Reorder::No) => 0,
             // Two nodes away from where it was written.
-            (AccessKind::WriteCheck, Reorder::Constant) => nodes(test.node_distance.saturating_add(1)),
+            (AccessKind::WriteCheck, Reorder::Constant) => nodes(test.order.node_distance.saturating_add(1)),
             (AccessKind::WriteCheck, _) => 0,
-            (AccessKind::Read, Reorder::Constant) => nodes(test.node_distance),
+            (AccessKind::Read, Reorder::Constant) => nodes(test.order.node_distance),
             (AccessKind::Read, Reorder::Random) => self.random_distance(rank),
             (AccessKind::Read, Reorder::Permuted) => self.permuted_distance(rank),
         }
     }
 
     fn reorder_seed(&self) -> u32 {
-        let seed = self.test.reorder_seed;
+        let seed = self.test.order.reorder_seed;
         if seed < 0 { seed.unsigned_abs().wrapping_add(self.facts.repetition) } else { seed.unsigned_abs() }
     }
 
@@ -199,7 +201,7 @@ impl Lowering<'_> {
     fn random_distance(&self, rank: u32) -> u32 {
         let tasks = self.test.tasks.max(1);
         let nodes = tasks.div_ceil(self.ranks_per_node().max(1));
-        let least = u64::from(self.test.node_distance.min(nodes - 1)) * u64::from(self.ranks_per_node());
+        let least = u64::from(self.test.order.node_distance.min(nodes - 1)) * u64::from(self.ranks_per_node());
         let mut numbers = LibraryRandom::seeded(rank.wrapping_add(self.reorder_seed()));
         loop {
             let distance = numbers.draw() % tasks;
@@ -223,7 +225,7 @@ impl Lowering<'_> {
 
     fn unlink(&self, rank: u32) -> Option<Step> {
         // Rank 0 removes what all share.
-        let removes = self.test.file_per_rank || rank == 0;
+        let removes = self.test.files.file_per_rank || rank == 0;
         removes.then_some(Step::Unlink { file: self.file_of(rank), missing: MissingFile::Passes })
     }
 
@@ -235,7 +237,7 @@ impl Lowering<'_> {
     fn removal(&self) -> Phase {
         let group = |rank: u32| {
             // Where files may stay, every rank says what it has read.
-            let asks = self.test.keeps_wrong.then_some(Step::EndIfWrong {});
+            let asks = self.test.files.keeps_wrong.then_some(Step::EndIfWrong {});
             let steps: Vec<Step> = asks.into_iter().chain(self.unlink(rank)).collect();
             (!steps.is_empty()).then(|| self.group(rank, Program::new(steps)))
         };
@@ -246,13 +248,13 @@ impl Lowering<'_> {
     fn before(&self, rank: u32, makes: bool) -> Vec<Step> {
         let test = self.test;
         let mut before = Vec::new();
-        if test.delay_s > 0 {
-            before.push(Step::Delay { time: Nanos(u64::from(test.delay_s) * 1_000_000_000) });
+        if test.repetition.delay_s > 0 {
+            before.push(Step::Delay { time: Nanos(u64::from(test.repetition.delay_s) * 1_000_000_000) });
         }
         if makes && self.facts.missing_directories.contains(&rank) {
             before.push(Step::Mkdir { file: Pick::Nth(rank), mode: Some(DIRECTORY_MODE), may_exist: false });
         }
-        if makes && !test.uses_existing {
+        if makes && !test.files.uses_existing {
             before.extend(self.unlink(rank));
         }
         before
@@ -269,7 +271,7 @@ impl Lowering<'_> {
     /// Fills each rank's blocks before they are written to at random.
     fn prefill(&self) -> Phase {
         let group = |rank: u32| {
-            let bytes = self.test.prefill_bytes.unwrap_or(self.test.transfer_bytes);
+            let bytes = self.test.files.prefill_bytes.unwrap_or(self.test.size.transfer_bytes);
             let Transfer { order, via, .. } = self.transfer(AccessKind::Write, rank);
             let order = match order {
                 RecordOrder::Segments(segments) => {
@@ -277,7 +279,7 @@ impl Lowering<'_> {
                 }
                 order => order,
             };
-            let count = (self.test.block_bytes / bytes).saturating_mul(self.test.segments);
+            let count = (self.test.size.block_bytes / bytes).saturating_mul(self.test.size.segments);
             let fills = Transfer { order, via, ..Transfer::forward(Moves::Write, Bytes(bytes), count) };
             let steps = self.opened(rank, true).into_iter().chain([Step::Transfer(fills)]);
             let program = Program {
@@ -300,14 +302,14 @@ impl Lowering<'_> {
             read: true,
             write: writes,
             create: writes,
-            direct: test.direct,
+            direct: test.caching.direct,
             mode: MODE,
             mpi: self.mpi_open(writes, of).map(Box::new),
             ..OpenStep::default()
         })];
         if test.calls() == Api::Mmap {
-            let length = if test.file_per_rank { test.file_bytes().unwrap_or(0) } else { test.all_bytes() };
-            let advice = match (test.advises_dont_need, test.advises_pattern, test.random) {
+            let length = if test.files.file_per_rank { test.file_bytes().unwrap_or(0) } else { test.all_bytes() };
+            let advice = match (test.caching.advises_dont_need, test.caching.advises_pattern, test.order.random) {
                 (true, _, _) => Advice::DontNeed,
                 (false, true, Random::No) => Advice::Sequential,
                 (false, true, _) => Advice::Random,
@@ -333,15 +335,15 @@ impl Lowering<'_> {
         let of = (rank + self.distance(kind, rank)) % tasks;
         let writes = kind == AccessKind::Write;
         // Behind a filled file, what is there stays.
-        let before = match writes && test.prefill_bytes.is_some() {
+        let before = match writes && test.files.prefill_bytes.is_some() {
             true => Vec::new(),
             false => self.before(rank, writes),
         };
         let mut steps = self.opened(of, writes);
-        let meets = |steps: &mut Vec<Step>| steps.extend(test.barriers.then_some(Step::Meet {}));
+        let meets = |steps: &mut Vec<Step>| steps.extend(test.phases.barriers.then_some(Step::Meet {}));
         meets(&mut steps);
         steps.push(Step::Transfer(self.transfer(kind, of)));
-        if writes && test.flushes {
+        if writes && test.caching.flushes {
             steps.push(if test.calls() == Api::Mmap {
                 Step::Msync { handle: HANDLE }
             } else {
@@ -350,13 +352,14 @@ impl Lowering<'_> {
         }
         meets(&mut steps);
         steps.extend(self.closed());
-        let packets = Packets { kind: test.packets, seed: test.data_seed.unwrap_or(self.facts.seed), worker: of };
+        let packets = Packets { kind: test.data.packets, seed: test.data.seed.unwrap_or(self.facts.seed), worker: of };
         let program = Program {
             before,
             content: ProgramContent::Packets(packets),
             // A dry run has no data.
-            checks: !test.dry && (kind == AccessKind::WriteCheck || (kind == AccessKind::Read && test.checks_read)),
-            log_ops: test.op_csv.is_some(),
+            checks: !test.phases.dry
+                && (kind == AccessKind::WriteCheck || (kind == AccessKind::Read && test.phases.checks_read)),
+            log_ops: test.output.op_csv.is_some(),
             ..Program::new(steps)
         };
         self.group(rank, program)
@@ -370,13 +373,13 @@ impl Lowering<'_> {
         // IOR counts all ranks' data, in a file of one rank as well.
         let preallocate = if options.preallocates && writes { test.all_bytes() } else { 0 };
         Some(MpiOpen {
-            ranks: if test.file_per_rank { 1 } else { test.tasks },
+            ranks: if test.files.file_per_rank { 1 } else { test.tasks },
             hints: self.facts.hints.clone(),
             preallocate: Bytes(preallocate),
             view: (options.view && !options.strided).then_some(MpiView {
                 first: Bytes(first),
-                record: Bytes(test.transfer_bytes),
-                block: Bytes(test.block_bytes),
+                record: Bytes(test.size.transfer_bytes),
+                block: Bytes(test.size.block_bytes),
                 stride: Bytes(stride),
             }),
         })
@@ -385,9 +388,12 @@ impl Lowering<'_> {
     /// Where the first block of a rank lies, and from one of its blocks to the next.
     fn blocks(&self, of: u32) -> (u64, u64) {
         let test = self.test;
-        match test.file_per_rank {
-            true => (0, test.block_bytes),
-            false => (u64::from(of) * test.block_bytes, u64::from(test.tasks.max(1)).saturating_mul(test.block_bytes)),
+        match test.files.file_per_rank {
+            true => (0, test.size.block_bytes),
+            false => (
+                u64::from(of) * test.size.block_bytes,
+                u64::from(test.tasks.max(1)).saturating_mul(test.size.block_bytes),
+            ),
         }
     }
 
@@ -395,46 +401,50 @@ impl Lowering<'_> {
         let (test, facts) = (self.test, self.facts);
         let (first, stride) = self.blocks(of);
         // Each rank has an order of its own, the same in every phase.
-        let seed = u64::from(test.random_seed.unwrap_or(facts.seed).cast_unsigned()) << 32 | u64::from(of);
-        let order = match test.random {
+        let seed = u64::from(test.order.random_seed.unwrap_or(facts.seed).cast_unsigned()) << 32 | u64::from(of);
+        let order = match test.order.random {
             Random::No => SegmentOrder::Forward,
             Random::InBlock => SegmentOrder::Shuffled { seed },
             Random::Anywhere => {
-                let all = if test.file_per_rank { test.file_bytes().unwrap_or(0) } else { test.all_bytes() };
-                SegmentOrder::Anywhere { seed, blocks: (facts.file_bytes.unwrap_or(all) / test.block_bytes).max(1) }
+                let all = if test.files.file_per_rank { test.file_bytes().unwrap_or(0) } else { test.all_bytes() };
+                SegmentOrder::Anywhere {
+                    seed,
+                    blocks: (facts.file_bytes.unwrap_or(all) / test.size.block_bytes).max(1),
+                }
             }
         };
         let segments = Segments {
             first: Bytes(first),
-            block: Bytes(test.block_bytes),
+            block: Bytes(test.size.block_bytes),
             stride: Bytes(stride),
-            count: test.segments,
+            count: test.size.segments,
             order,
         };
-        let most = [Some(test.transfers_max).filter(|&most| most > 0), facts.transfers_at_wall];
+        let most = [Some(test.limits.transfers_max).filter(|&most| most > 0), facts.transfers_at_wall];
         let count = most.into_iter().flatten().fold(test.transfers() / test.transfers_a_call(), u64::min).max(1);
-        let wall_time = Nanos(u64::from(test.wall_s) * 1_000_000_000);
+        let wall_time = Nanos(u64::from(test.limits.wall_s) * 1_000_000_000);
         let does = if kind == AccessKind::Write { Moves::Write } else { Moves::Read };
         Transfer {
             order: RecordOrder::Segments(segments),
             via: match test.calls() {
-                Api::Mmap => Via::Mapped { sync: test.flushes_each.then_some(true) },
-                Api::MpiIo(options) => Via::Mpi { together: test.collective, strided: options.strided },
+                Api::Mmap => Via::Mapped { sync: test.caching.flushes_each.then_some(true) },
+                Api::MpiIo(options) => Via::Mpi { together: test.phases.collective, strided: options.strided },
                 Api::Aio(AioOptions { max_pending: depth, granularity: batch }) => Via::KernelAio { depth, batch },
                 Api::Posix | Api::Dummy(_) => Via::Plain,
             },
-            flushes: test.flushes_each && does == Moves::Write && test.calls() != Api::Mmap,
-            pauses: (test.transfer_delay_us > 0)
-                .then_some(Pauses { time: Nanos(u64::from(test.transfer_delay_us) * 1000), every: 1 }),
-            wall: match (test.wall_s, does) {
+            flushes: test.caching.flushes_each && does == Moves::Write && test.calls() != Api::Mmap,
+            pauses: (test.repetition.transfer_delay_us > 0)
+                .then_some(Pauses { time: Nanos(u64::from(test.repetition.transfer_delay_us) * 1000), every: 1 }),
+            wall: match (test.limits.wall_s, does) {
                 (0, _) => None,
                 // What was not written cannot be read.
-                (_, Moves::Read) if test.writes => Some(Wall::AsFar),
-                _ if test.wear_out => Some(Wall::After(wall_time)),
+                (_, Moves::Read) if test.phases.writes => Some(Wall::AsFar),
+                _ if test.limits.wear_out => Some(Wall::After(wall_time)),
                 _ => Some(Wall::Ends(wall_time)),
             },
-            repeats_for: (test.time_min_s > 0).then_some(Nanos(u64::from(test.time_min_s) * 1_000_000_000)),
-            ..Transfer::forward(does, Bytes(test.transfer_bytes), count)
+            repeats_for: (test.limits.time_min_s > 0)
+                .then_some(Nanos(u64::from(test.limits.time_min_s) * 1_000_000_000)),
+            ..Transfer::forward(does, Bytes(test.size.transfer_bytes), count)
         }
     }
 }

@@ -11,6 +11,7 @@ pub mod lower;
 pub mod options;
 pub mod print;
 mod result;
+mod rules;
 mod script;
 mod settings;
 mod tables;
@@ -21,7 +22,7 @@ pub use lower::{Facts, Lowered, lower};
 pub use result::{Access, AccessKind};
 pub use settings::{AioOptions, Api, Form, Hog, MpiIoOptions, Random, Reorder, Test};
 
-use crate::aiori::{Launched, Said, help as help_of};
+use crate::aiori::{GivenOptions, Launched, help as help_of};
 use plumb_tools::FileError;
 
 /// What a command line asks for.
@@ -63,7 +64,7 @@ pub fn read(
     launched: Option<&Launched>,
     file: &mut dyn FnMut(&str) -> Result<String, FileError>,
 ) -> Result<Asked, IorError> {
-    let said = Said::read(words, options::TABLE).map_err(IorError::Words)?;
+    let said = GivenOptions::read(words, options::TABLE).map_err(IorError::Words)?;
     if said.help {
         return Ok(Asked::Help);
     }

@@ -70,27 +70,27 @@ fn size(bytes: u64) -> String {
 /// What a test is, by IOR's words.
 pub(super) fn options(done: &Done, ranks_per_node: u32) -> Vec<(&'static str, Value)> {
     let test = &done.test;
-    let ordering = match test.random {
+    let ordering = match test.order.random {
         Random::No => "sequential",
         Random::InBlock | Random::Anywhere => "random",
     };
     let mut options = vec![
         ("api", json!(api_name(test))),
         ("apiVersion", json!(done.api_version)),
-        ("test filename", json!(test.files.join("@"))),
-        ("access", json!(if test.file_per_rank { "file-per-process" } else { "single-shared-file" })),
-        ("type", json!(if test.collective { "collective" } else { "independent" })),
-        ("segments", json!(test.segments)),
+        ("test filename", json!(test.files.names.join("@"))),
+        ("access", json!(if test.files.file_per_rank { "file-per-process" } else { "single-shared-file" })),
+        ("type", json!(if test.phases.collective { "collective" } else { "independent" })),
+        ("segments", json!(test.size.segments)),
         ("ordering in a file", json!(ordering)),
     ];
     let between = |name: &str| ("ordering inter file", json!(name));
-    let distance = || ("task offset", json!(test.node_distance));
-    match test.reorder {
+    let distance = || ("task offset", json!(test.order.node_distance));
+    match test.order.reorder {
         Reorder::No => options.push(between("no tasks offsets")),
         Reorder::Constant => options.extend([between("constant task offset"), distance()]),
         Reorder::Random => {
             options.extend([between("random task offset"), distance()]);
-            options.push(("reorder random seed", json!(test.reorder_seed)));
+            options.push(("reorder random seed", json!(test.order.reorder_seed)));
         }
         // IOR says nothing of it here.
         Reorder::Permuted => {}
@@ -101,7 +101,7 @@ pub(super) fn options(done: &Done, ranks_per_node: u32) -> Vec<(&'static str, Va
         ("tasks", json!(test.tasks)),
         ("clients per node", json!(ranks_per_node)),
     ]);
-    match test.hog {
+    match test.caching.hog {
         Some(Hog::Process(bytes)) => options.push(("memoryPerProcess", json!(size(bytes)))),
         Some(Hog::ShareOfNode(share)) => options.push(("memoryPerNode", json!(format!("{} %", share * 100.0)))),
         None => {}
@@ -110,20 +110,20 @@ pub(super) fn options(done: &Done, ranks_per_node: u32) -> Vec<(&'static str, Va
         ("memoryBuffer", json!("CPU")),
         ("dataAccess", json!("CPU")),
         ("GPUDirect", json!("0")),
-        ("repetitions", json!(test.repetitions)),
-        ("xfersize", json!(size(test.transfer_bytes))),
-        ("blocksize", json!(size(test.block_bytes))),
+        ("repetitions", json!(test.repetition.repetitions)),
+        ("xfersize", json!(size(test.size.transfer_bytes))),
+        ("blocksize", json!(size(test.size.block_bytes))),
         ("aggregate filesize", json!(size(test.all_bytes()))),
     ]);
-    if test.dry {
+    if test.phases.dry {
         options.push(("dryRun", json!(1)));
     }
-    if test.verbosity > 0 {
-        options.push(("verbose", json!(test.verbosity)));
+    if test.output.verbosity > 0 {
+        options.push(("verbose", json!(test.output.verbosity)));
     }
-    if test.wall_s > 0 {
-        options.push(("stonewallingTime", json!(test.wall_s)));
-        options.push(("stoneWallingWearOut", json!(u8::from(test.wear_out))));
+    if test.limits.wall_s > 0 {
+        options.push(("stonewallingTime", json!(test.limits.wall_s)));
+        options.push(("stoneWallingWearOut", json!(u8::from(test.limits.wear_out))));
     }
     options
 }
@@ -131,7 +131,7 @@ pub(super) fn options(done: &Done, ranks_per_node: u32) -> Vec<(&'static str, Va
 /// The lines before the head of a test's table.
 pub fn test_head(done: &Done, ranks_per_node: u32) -> String {
     let test = &done.test;
-    if test.form != Form::Table {
+    if test.output.form != Form::Table {
         return String::new();
     }
     let mut text = format!("{:<20}: {}\n{:<20}: {}\n", "TestID", test.id, "StartTime", done.began);
@@ -147,7 +147,7 @@ pub fn test_head(done: &Done, ranks_per_node: u32) -> String {
 
 /// The head of the table of a test's results.
 pub fn table_head(test: &Test) -> &'static str {
-    match test.form {
+    match test.output.form {
         Form::Table => {
             "\naccess    bw(MiB/s)  IOPS       Latency(s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   close(s)   \
              total(s)   iter\n------    ---------  ----       ----------  ---------- ---------  --------   --------   \
@@ -162,16 +162,16 @@ pub fn table_head(test: &Test) -> &'static str {
 
 /// The line about the seed of a repetition's data, with `-v -v`.
 pub fn data_stamp(test: &Test, clock_seed: i32) -> String {
-    if test.verbosity < 2 {
+    if test.output.verbosity < 2 {
         return String::new();
     }
-    let stamp = test.data_seed.filter(|seed| *seed != 0).unwrap_or(clock_seed).cast_unsigned();
+    let stamp = test.data.seed.filter(|seed| *seed != 0).unwrap_or(clock_seed).cast_unsigned();
     format!("Using Time Stamp {stamp} (0x{stamp:x}) for Data Signature\n")
 }
 
 /// Returns the lines of `-v` at the begin of a phase. `readers` is how many ranks read the data of each rank.
 pub fn begins(test: &Test, phase: &str, readers: &[u32], now: &str) -> String {
-    match (phase, test.verbosity) {
+    match (phase, test.output.verbosity) {
         ("write-check", 1..) => format!("Verifying contents of the file(s) just written.\n{now}\n\n"),
         ("write", 3..) => format!("Commencing write performance test: {now}\n"),
         ("read", 3..) => format!("{}Commencing read performance test: {now}\n", file_hits(test, readers)),
@@ -182,7 +182,7 @@ pub fn begins(test: &Test, phase: &str, readers: &[u32], now: &str) -> String {
 
 /// The line of `-Z` with `-v -v`: of how many ranks the data is read by none, by one, and so on, up to the last of them.
 fn file_hits(test: &Test, readers: &[u32]) -> String {
-    if test.reorder != Reorder::Random {
+    if test.order.reorder != Reorder::Random {
         return String::new();
     }
     let mut line = "#File Hits Dist:".to_owned();
@@ -198,7 +198,7 @@ fn file_hits(test: &Test, readers: &[u32]) -> String {
 
 /// The row of the removal of files, with `-v`.
 pub fn removal_row(test: &Test, seconds: f64, repetition: u32) -> String {
-    match (test.form, test.verbosity) {
+    match (test.output.form, test.output.verbosity) {
         (Form::Table, 1..) => {
             let none: String = ["-"; 8].iter().enumerate().fold("remove    ".to_owned(), |row, (place, none)| {
                 format!("{row}{none:<width$}", width = if place == 2 { 12 } else { 11 })
@@ -212,18 +212,22 @@ pub fn removal_row(test: &Test, seconds: f64, repetition: u32) -> String {
 /// The best rates of a test in MiB/s, where IOR prints them: with `-v`, of kinds that were measured.
 pub(super) fn maxima(done: &Done) -> Vec<(AccessKind, f64)> {
     let is_asked = |kind: AccessKind| match kind {
-        AccessKind::Write => done.test.writes,
-        AccessKind::Read => done.test.reads,
+        AccessKind::Write => done.test.phases.writes,
+        AccessKind::Read => done.test.phases.reads,
         AccessKind::WriteCheck => false,
     };
     let best = |kind| done.of(kind).iter().map(|access| access.bandwidth()).reduce(f64::max);
     let kinds = [AccessKind::Write, AccessKind::Read].into_iter().filter(|kind| is_asked(*kind));
-    if done.test.verbosity == 0 { Vec::new() } else { kinds.filter_map(|kind| Some((kind, best(kind)?))).collect() }
+    if done.test.output.verbosity == 0 {
+        Vec::new()
+    } else {
+        kinds.filter_map(|kind| Some((kind, best(kind)?))).collect()
+    }
 }
 
 /// The lines at the end of a test, with `-v`.
 pub fn test_tail(done: &Done) -> String {
-    if done.test.form != Form::Table {
+    if done.test.output.form != Form::Table {
         return String::new();
     }
     let line = |(kind, rate): (AccessKind, f64)| {
@@ -265,14 +269,14 @@ pub fn row(test: &Test, access: &Access) -> String {
         access.bandwidth() / MIB,
         access.iops(test),
         access.mean_transfer_s(),
-        test.block_bytes as f64 / 1024.0,
-        test.transfer_bytes as f64 / 1024.0,
+        test.size.block_bytes as f64 / 1024.0,
+        test.size.transfer_bytes as f64 / 1024.0,
         access.open_s,
         access.transfer_s,
         access.close_s,
         access.total_s,
     ];
-    if test.form == Form::Csv {
+    if test.output.form == Form::Csv {
         let values: String = values.iter().map(|value| format!("{value:.4},")).collect();
         return format!("{name},{values}{},{}\n", test.tasks, access.repetition);
     }
@@ -288,18 +292,18 @@ pub fn row(test: &Test, access: &Access) -> String {
 /// What there is to say of a result before its row: the stonewall, and that not all was moved.
 pub fn remarks(test: &Test, access: &Access) -> String {
     let mut text = String::new();
-    if test.wear_out && test.verbosity > 0 {
+    if test.limits.wear_out && test.output.verbosity > 0 {
         let at_wall = access.ranks.iter().enumerate().filter_map(|(rank, times)| Some((rank, times.at_wall?)));
         let lines = at_wall.map(|(rank, pairs)| format!("{rank}: stonewalling pairs accessed: {pairs}\n"));
         text.extend(lines);
     }
-    if let (Some((min, max, mean)), true) = (access.at_wall(), test.wear_out) {
-        let gib = |transfers: f64| transfers * test.transfer_bytes as f64 / (1u64 << 30) as f64;
+    if let (Some((min, max, mean)), true) = (access.at_wall(), test.limits.wear_out) {
+        let gib = |transfers: f64| transfers * test.size.transfer_bytes as f64 / (1u64 << 30) as f64;
         text.push_str(&format!(
             "stonewalling pairs accessed min: {min} max: {max} -- min data: {:.1} GiB mean data: {:.1} GiB time: {:.1}s\n",
             gib(min as f64),
             gib(mean),
-            f64::from(test.wall_s)
+            f64::from(test.limits.wall_s)
         ));
     }
     if access.bytes != test.all_bytes() && access.kind != AccessKind::WriteCheck {
@@ -308,7 +312,7 @@ pub fn remarks(test: &Test, access: &Access) -> String {
             test.all_bytes(),
             access.bytes
         ));
-        if test.wall_s > 0 {
+        if test.limits.wall_s > 0 {
             text.push_str("WARNING: Maybe caused by deadlineForStonewalling\n");
         }
     }
@@ -362,7 +366,7 @@ pub(super) fn api_name(test: &Test) -> &'static str {
 
 /// Flags of a reordering, as the summary has them: constant, random.
 pub(super) fn reorder_flags(test: &Test) -> (u8, u8) {
-    match test.reorder {
+    match test.order.reorder {
         Reorder::No => (0, 0),
         Reorder::Constant => (1, 0),
         Reorder::Random => (0, 1),
@@ -372,7 +376,7 @@ pub(super) fn reorder_flags(test: &Test) -> (u8, u8) {
 
 /// The summary of all tests, and the latencies, which IOR itself does not print.
 pub fn summary(all: &[Done], ranks_per_node: u32) -> String {
-    if all.first().is_some_and(|done| done.test.form != Form::Table) {
+    if all.first().is_some_and(|done| done.test.output.form != Form::Table) {
         return String::new();
     }
     let mut text = "\nSummary of all tests:\nOperation   Max(MiB)   Min(MiB)  Mean(MiB)     StdDev   Max(OPs)   Min(OPs)  \
@@ -390,10 +394,10 @@ pub fn summary(all: &[Done], ranks_per_node: u32) -> String {
                 let Spread { max, min, mean, deviation } = spread;
                 text.push_str(&format!("{max:>10.2} {min:>10.2} {mean:>10.2} {deviation:>10.2} "));
             }
-            let wall = match first.at_wall().filter(|_| test.wear_out) {
+            let wall = match first.at_wall().filter(|_| test.limits.wear_out) {
                 Some((_, _, mean)) => {
-                    let rate = mean * test.transfer_bytes as f64 / f64::from(test.wall_s.max(1)) / MIB;
-                    format!("{:>10.2} {rate:>13.2} ", f64::from(test.wall_s))
+                    let rate = mean * test.size.transfer_bytes as f64 / f64::from(test.limits.wall_s.max(1)) / MIB;
+                    format!("{:>10.2} {rate:>13.2} ", f64::from(test.limits.wall_s))
                 }
                 None => format!("{:>10} {:>13} ", "NA", "NA"),
             };
@@ -404,13 +408,13 @@ pub fn summary(all: &[Done], ranks_per_node: u32) -> String {
                 sum.mean_s,
                 test.id,
                 test.tasks,
-                test.repetitions,
-                u8::from(test.file_per_rank),
-                test.node_distance,
-                test.reorder_seed,
-                test.segments,
-                test.block_bytes,
-                test.transfer_bytes,
+                test.repetition.repetitions,
+                u8::from(test.files.file_per_rank),
+                test.order.node_distance,
+                test.order.reorder_seed,
+                test.size.segments,
+                test.size.block_bytes,
+                test.size.transfer_bytes,
                 sum.bytes as f64 / MIB,
                 api_name(test),
                 test.reference
@@ -452,7 +456,7 @@ fn latencies(all: &[Done]) -> String {
 
 /// The last line.
 pub fn tail(all: &[Done], ended: &str) -> String {
-    match all.first().map(|done| done.test.form) {
+    match all.first().map(|done| done.test.output.form) {
         Some(Form::Table) | None => format!("{:<20}: {ended}\n", "Finished"),
         Some(Form::Json | Form::Csv) => String::new(),
     }

@@ -87,7 +87,7 @@ impl Access {
         let most = |of: fn(&RankTimes) -> f64| ranks.iter().map(of).fold(0.0, f64::max);
         let least = |of: fn(&RankTimes) -> f64| ranks.iter().map(of).fold(f64::INFINITY, f64::min);
         let (open_s, transfer_s, close_s, total_s);
-        if test.barriers {
+        if test.phases.barriers {
             (open_s, transfer_s, close_s) =
                 (most(|rank| rank.open_s), most(|rank| rank.transfer_s), most(|rank| rank.close_s));
             total_s = open_s + transfer_s + close_s;
@@ -132,12 +132,12 @@ impl Access {
 
     /// Transfers per second of the time of transfers.
     pub fn iops(&self, test: &Test) -> f64 {
-        over(self.bytes as f64 / test.transfer_bytes as f64, self.transfer_s)
+        over(self.bytes as f64 / test.size.transfer_bytes as f64, self.transfer_s)
     }
 
     /// Transfers per second of the whole time.
     pub fn ops(&self, test: &Test) -> f64 {
-        over(self.bytes as f64 / test.transfer_bytes as f64, self.total_s)
+        over(self.bytes as f64 / test.size.transfer_bytes as f64, self.total_s)
     }
 
     /// Mean time of a transfer, of the rank where it is smallest, s: what IOR calls its latency.
@@ -178,7 +178,7 @@ fn times(worker: &WorkerMeasurement, test: &Test) -> RankTimes {
     }
     if matches!(test.api, Api::Aio(_)) {
         // Requests are on their way during the delays.
-        times.transfer_s += times.transfers as f64 * f64::from(test.transfer_delay_us) / 1e6;
+        times.transfer_s += times.transfers as f64 * f64::from(test.repetition.transfer_delay_us) / 1e6;
     }
     times
 }

@@ -2,7 +2,7 @@
 
 use super::error::IorError;
 use super::options::TABLE;
-use crate::aiori::Said;
+use crate::aiori::GivenOptions;
 
 /// More tests than this are a mistake.
 const TESTS_MAX: usize = 100_000;
@@ -11,7 +11,7 @@ const TESTS_MAX: usize = 100_000;
 ///
 /// # Errors
 /// The first error, with its line.
-pub(super) fn read(said: &Said, name: &str, text: &str) -> Result<Vec<Said>, IorError> {
+pub(super) fn read(said: &GivenOptions, name: &str, text: &str) -> Result<Vec<GivenOptions>, IorError> {
     let mut tests = Vec::new();
     let mut at_hand = said.clone();
     let mut changed = false;

@@ -26,7 +26,7 @@ pub fn rank_csv_head() -> &'static str {
 /// The file of a rank's transfers: IOR's name, under which the last phase of a repetition replaces the others. These have their phase in
 /// it as well.
 pub fn op_csv_name(prefix: &str, test: &Test, phase: &str, repetition: u32, rank: u32) -> String {
-    let last = match (test.reads, test.checks_write) {
+    let last = match (test.phases.reads, test.phases.checks_write) {
         (true, _) => AccessKind::Read,
         (false, true) => AccessKind::WriteCheck,
         (false, false) => AccessKind::Write,

@@ -132,14 +132,13 @@ const SCRIPT: &str = "text before\nior start # comment\n  api=posix, testFile = 
 #[test]
 fn scripts_are_read_as_ior_reads_them() {
     let both = tests("-f x -i 3", SCRIPT).unwrap();
-    assert_eq!(both.iter().map(|test| (test.id, test.segments)).collect::<Vec<_>>(), [(0, 1), (1, 2)]);
-    assert!(
-        both.iter().all(|test| (test.repetitions, test.block_bytes, test.files[0].as_str()) == (3, 256 << 10, "two"))
-    );
+    assert_eq!(both.iter().map(|test| (test.id, test.size.segments)).collect::<Vec<_>>(), [(0, 1), (1, 2)]);
+    assert!(both.iter().all(|test| (test.repetition.repetitions, test.size.block_bytes, test.files.names[0].as_str())
+        == (3, 256 << 10, "two")));
     let last = tests("-f x", "IOR START\nblockSize=2m\nRUN\nblockSize=4m\n").unwrap();
     assert_eq!(last.len(), 2, "what stands behind the last RUN is a test too");
     let dashes = tests("-f x", "IOR START\n--posix.odirect=1\nreorderTasks=1\n").unwrap();
-    assert_eq!((dashes[0].direct, dashes[0].reorder), (true, Reorder::Constant));
+    assert_eq!((dashes[0].caching.direct, dashes[0].order.reorder), (true, Reorder::Constant));
     let told = |script: &str| tests("-f x", script).unwrap_err().to_string();
     assert_eq!(told("blockSize=1"), "x: no line `IOR START`; a script's tests stand behind one");
     assert_eq!(told("IOR START\n\nblokSize=1m\n"), "x:3: unknown option `blokSize=1m`; did you mean `blockSize`?");
@@ -150,8 +149,8 @@ fn scripts_are_read_as_ior_reads_them() {
 // Protects the order of words: the last word of an option holds, whether it is a directive or not.
 #[test]
 fn directives_hold_from_where_they_stand() {
-    assert_eq!(test("-O segmentCount=2 -s 3").segments, 3);
-    assert_eq!(test("-s 3 -O segmentCount=2,blockSize=2m").segments, 2);
+    assert_eq!(test("-O segmentCount=2 -s 3").size.segments, 3);
+    assert_eq!(test("-s 3 -O segmentCount=2,blockSize=2m").size.segments, 2);
 }
 
 // Protects from combinations that IOR refuses or crashes on, and from numbers that overflow.
@@ -481,7 +480,7 @@ fn further_options_lower_to_what_they_say() {
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let launched = Launched { ranks: 4, nodes: 2, beside_rank_0: vec![0, 1] };
     let of_process = |line: &str| match read(&words(line), Some(&launched), &mut |_| Ok(String::new())).unwrap() {
-        Asked::Run(tests, _) => tests[0].hog,
+        Asked::Run(tests, _) => tests[0].caching.hog,
         Asked::Help => None,
     };
     assert_eq!(of_process("-M 64m"), Some(Hog::Process(32 << 20)), "two processes share a node");
@@ -498,7 +497,7 @@ fn transfers_are_written_as_ior_does() {
     assert_eq!(print::op_csv_name("op", &both, "write", 2, 13), "op-write-2-00013.csv");
     assert_eq!(print::op_csv_name("op", &test("-w"), "write", 0, 0), "op-0-00000.csv");
     assert_eq!(
-        crate::aiori::op_csv_row(both.transfer_bytes, 345_945, 123_024),
+        crate::aiori::op_csv_row(both.size.transfer_bytes, 345_945, 123_024),
         "3.45945000e-04,1.23024000e-04,2.130836e+09\n"
     );
 }
@@ -582,10 +581,10 @@ fn the_table_says_which_mpi_io() {
 #[test]
 fn ior_s_own_tests_are_read() {
     let dash = test("-r -z-k -t 100k -b 200k");
-    assert!(dash.keeps && dash.reads && !dash.writes && dash.random == Random::InBlock);
+    assert!(dash.files.keeps && dash.phases.reads && !dash.phases.writes && dash.order.random == Random::InBlock);
     let script = "IOR START\n\treorderTasks=1\nRUN\n--dummy.delay-create=1000\nuseo_direct=0\napi=dummy\n  ior stop\n";
     let both = tests("-f s", script).unwrap();
-    assert_eq!((both[0].api, both[0].reorder), (Api::Posix, Reorder::Constant));
+    assert_eq!((both[0].api, both[0].order.reorder), (Api::Posix, Reorder::Constant));
     let Api::Dummy(delays) = both[1].api else { panic!("{:?}", both[1].api) };
     assert_eq!(delays.create.0, 1_000_000);
 }

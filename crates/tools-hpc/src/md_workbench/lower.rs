@@ -29,7 +29,7 @@ pub fn lower(settings: &MdWorkbenchSettings, facts: &Facts) -> Workload {
     let target = match settings.dummy {
         None => Target::Scratch(ScratchTarget { path: PathBuf::new(), names: named, typed: Vec::new() }),
         Some(delays) => Target::Null(NullTarget {
-            size: Bytes(settings.object_bytes.max(1)),
+            size: Bytes(settings.data.object_bytes.max(1)),
             files: Some(Box::new(NullFiles { names: named, delays })),
         }),
     };
@@ -52,43 +52,44 @@ fn phase(settings: &MdWorkbenchSettings, facts: &Facts, part: &Part) -> Phase {
         first: facts.start,
         count: Some(count),
         order: ItemOrder::Numbered,
-        direct: settings.direct,
+        direct: settings.data.direct,
         ..TreeStep::new(does)
     };
-    let bytes = Bytes(settings.object_bytes);
+    let bytes = Bytes(settings.data.object_bytes);
     let (mut before, mut checks) = (Vec::new(), false);
     let steps = match part.kind {
         PartKind::Precreate => {
             let made = MakeItem { bytes, flush: false, exists: false, reads_back: false };
             before.push(step(TreeStep::new(TreeWork::MakePlaces)));
-            let count = settings.objects.saturating_sub(facts.start);
+            let count = settings.dataset.objects.saturating_sub(facts.start);
             let objects = of_objects(TreeWork::Make(made), count);
             vec![TreeStep::new(TreeWork::MakeDirectories), TreeStep { order: ItemOrder::AcrossRoots, ..objects }]
         }
         PartKind::Benchmark => {
-            let stride = settings.offset.rem_euclid(i64::from(settings.ranks.max(1))) as u32;
-            let renewal = Renewal { bytes, items: settings.objects, stride, reads_only: settings.reads_only };
-            let wall = Nanos(u64::from(settings.wall_s) * 1_000_000_000);
-            let wall = if settings.wears_out { Wall::After(wall) } else { Wall::Ends(wall) };
-            checks = settings.verifies;
+            let stride = settings.dataset.offset.rem_euclid(i64::from(settings.ranks.max(1))) as u32;
+            let renewal =
+                Renewal { bytes, items: settings.dataset.objects, stride, reads_only: settings.phases.reads_only };
+            let wall = Nanos(u64::from(settings.stonewall.wall_s) * 1_000_000_000);
+            let wall = if settings.stonewall.wears_out { Wall::After(wall) } else { Wall::Ends(wall) };
+            checks = settings.data.verifies;
             vec![TreeStep {
-                wall: (settings.wall_s > 0).then_some(wall),
+                wall: (settings.stonewall.wall_s > 0).then_some(wall),
                 waits_ppm: part.waits_ppm,
-                ..of_objects(TreeWork::Renew(renewal), settings.renewals)
+                ..of_objects(TreeWork::Renew(renewal), settings.dataset.renewals)
             }]
         }
         PartKind::Cleanup => {
-            vec![of_objects(TreeWork::Unlink, settings.objects), TreeStep::new(TreeWork::RemoveDirectories)]
+            vec![of_objects(TreeWork::Unlink, settings.dataset.objects), TreeStep::new(TreeWork::RemoveDirectories)]
         }
     };
     let program = Program {
         before,
-        content: ProgramContent::Packets(Packets { kind: settings.packets, seed: facts.seed, worker: 0 }),
+        content: ProgramContent::Packets(Packets { kind: settings.data.packets, seed: facts.seed, worker: 0 }),
         checks,
-        log_ops: settings.latency_files.is_some(),
+        log_ops: settings.output.latency_files.is_some(),
         ..Program::new(steps.into_iter().map(step).collect())
     };
-    let stops = part.kind == PartKind::Precreate && !settings.ignores_precreate_errors;
+    let stops = part.kind == PartKind::Precreate && !settings.phases.ignores_precreate_errors;
     let group = WorkerGroup {
         count: settings.ranks,
         on_error: if stops { OnError::Stop } else { OnError::Continue },

@@ -33,15 +33,15 @@ impl Part {
     /// The phases of these settings, in their order.
     pub fn all(settings: &super::MdWorkbenchSettings) -> Vec<Part> {
         let part = |kind, iteration, waits_ppm| Part { kind, iteration, waits_ppm };
-        let waits: &[u64] = if settings.adapts_wait { &ADAPTIVE_PPM } else { &[settings.waits_ppm] };
+        let waits: &[u64] = if settings.waits.adapts { &ADAPTIVE_PPM } else { &[settings.waits.ppm] };
         // Outside of the benchmark nothing is waited, but files of latencies are named by the last wait.
-        let (first, last) = match settings.adapts_wait {
-            true => (settings.waits_ppm, if settings.benchmarks { 8_000_000 } else { settings.waits_ppm }),
-            false => (settings.waits_ppm, settings.waits_ppm),
+        let (first, last) = match settings.waits.adapts {
+            true => (settings.waits.ppm, if settings.phases.benchmarks { 8_000_000 } else { settings.waits.ppm }),
+            false => (settings.waits.ppm, settings.waits.ppm),
         };
-        let iterations = if settings.benchmarks { settings.iterations } else { 0 };
-        let before = settings.precreates.then(|| part(PartKind::Precreate, 0, first));
-        let after = settings.cleans_up.then(|| part(PartKind::Cleanup, iterations, last));
+        let iterations = if settings.phases.benchmarks { settings.phases.iterations } else { 0 };
+        let before = settings.phases.precreates.then(|| part(PartKind::Precreate, 0, first));
+        let after = settings.phases.cleans_up.then(|| part(PartKind::Cleanup, iterations, last));
         let benchmark =
             (0..iterations).flat_map(|number| waits.iter().map(move |&ppm| part(PartKind::Benchmark, number, ppm)));
         before.into_iter().chain(benchmark).chain(after).collect()
@@ -59,7 +59,7 @@ impl Part {
     /// The name of its phase.
     pub fn phase(&self, settings: &super::MdWorkbenchSettings) -> String {
         match self.kind {
-            PartKind::Benchmark if settings.adapts_wait => {
+            PartKind::Benchmark if settings.waits.adapts => {
                 format!("benchmark-{}-wait-{}", self.iteration, self.factor())
             }
             PartKind::Benchmark => format!("benchmark-{}", self.iteration),

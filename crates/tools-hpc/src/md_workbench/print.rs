@@ -16,18 +16,23 @@ pub fn head(settings: &MdWorkbenchSettings, command: &[String], began: &str) -> 
     let words: String = words.iter().map(|word| format!(" \"{word}\"")).collect();
     let map = node_map(settings.launched.as_ref(), settings.ranks);
     let head = format!("Args: {called}{words}\nNodemap: {map}\n");
-    if settings.quiet {
+    if settings.output.quiet {
         return head;
     }
-    let ranks_and_sets = u64::from(settings.ranks).saturating_mul(settings.sets.into());
-    let each = settings.renewals.saturating_mul(settings.iterations.into()).saturating_add(settings.objects);
-    let working_set_mib = ranks_and_sets as f64 * settings.objects as f64 * settings.object_bytes as f64 / MIB;
-    let start = settings.start_item.map(|item| format!("Using start position {item}\n")).unwrap_or_default();
-    let warning = match settings.renewals > settings.objects {
+    let ranks_and_sets = u64::from(settings.ranks).saturating_mul(settings.dataset.sets.into());
+    let each = settings
+        .dataset
+        .renewals
+        .saturating_mul(settings.phases.iterations.into())
+        .saturating_add(settings.dataset.objects);
+    let working_set_mib =
+        ranks_and_sets as f64 * settings.dataset.objects as f64 * settings.data.object_bytes as f64 / MIB;
+    let start = settings.dataset.start_item.map(|item| format!("Using start position {item}\n")).unwrap_or_default();
+    let warning = match settings.dataset.renewals > settings.dataset.objects {
         true => "WARNING: num > precreate, this may cause the situation that no objects are available to read\n",
         false => "",
     };
-    let columns = match settings.detailed {
+    let columns = match settings.output.detailed {
         true => "phase\t\td name\tcreate\tdelete\tob nam\tcreate\tread\tstat\tdelete\tt_inc_b\tt_no_bar\tthp\tmax_t\n",
         false => "",
     };
@@ -43,7 +48,7 @@ pub fn phase(settings: &MdWorkbenchSettings, part: &Part, measured: &PhaseMeasur
     let all = Sums::of(measured);
     let mut text = wall(settings, &all);
     text.push_str(&line(settings, part, &all, true));
-    if settings.reports_ranks {
+    if settings.output.reports_ranks {
         for (number, rank) in measured.workers.iter().enumerate() {
             text.push_str(&format!("{number}: {}", line(settings, part, &Sums::of_rank(rank), false)));
         }
@@ -57,14 +62,15 @@ pub fn phase(settings: &MdWorkbenchSettings, part: &Part, measured: &PhaseMeasur
 /// How often the data sets are renewed where a stonewall ended it: by all, or by the one that came furthest.
 fn furthest(settings: &MdWorkbenchSettings, sums: &Sums) -> Option<u64> {
     let most = *sums.at_wall.iter().max()?;
-    (settings.wears_out || sums.at_wall.iter().any(|&count| count < settings.renewals)).then_some(most)
+    (settings.stonewall.wears_out || sums.at_wall.iter().any(|&count| count < settings.dataset.renewals))
+        .then_some(most)
 }
 
 fn wall(settings: &MdWorkbenchSettings, sums: &Sums) -> String {
-    let met = sums.at_wall.iter().any(|&count| count < settings.renewals);
+    let met = sums.at_wall.iter().any(|&count| count < settings.dataset.renewals);
     match furthest(settings, sums) {
-        Some(most) if settings.wears_out && met => {
-            format!("stonewall wear out {:.6}s ({most} iter)\n", f64::from(settings.wall_s))
+        Some(most) if settings.stonewall.wears_out && met => {
+            format!("stonewall wear out {:.6}s ({most} iter)\n", f64::from(settings.stonewall.wall_s))
         }
         _ => String::new(),
     }
@@ -73,11 +79,11 @@ fn wall(settings: &MdWorkbenchSettings, sums: &Sums) -> String {
 fn line(settings: &MdWorkbenchSettings, part: &Part, sums: &Sums, of_all: bool) -> String {
     let count = |kind| sums.count(kind);
     let (made, read) = (count(OpKind::Create), count(OpKind::Read));
-    let mib_s = sums.per_second(made + read) * settings.object_bytes as f64 / MIB;
+    let mib_s = sums.per_second(made + read) * settings.data.object_bytes as f64 / MIB;
     let time_s = sums.time_ns as f64 / 1e9;
     let longest = exponent(sums.longest_s(), 4);
     let name = part.word();
-    if settings.detailed {
+    if settings.output.detailed {
         let kinds = [OpKind::Mkdir, OpKind::Rmdir, OpKind::Create, OpKind::Read, OpKind::Stat, OpKind::Unlink];
         let counts: String = kinds.map(|kind| format!("\t{}", count(kind))).concat();
         let failed = if sums.errors > 0 { format!("{name} err\t{}\n", sums.errors) } else { String::new() };
@@ -93,7 +99,7 @@ fn line(settings: &MdWorkbenchSettings, part: &Part, sums: &Sums, of_all: bool) 
             spread.min, spread.mean, spread.deviation
         ));
     }
-    let (sets, rate) = (count(OpKind::Mkdir) + count(OpKind::Rmdir), sums.rate(part, settings.reads_only));
+    let (sets, rate) = (count(OpKind::Mkdir) + count(OpKind::Rmdir), sums.rate(part, settings.phases.reads_only));
     let sets_s = sums.per_second(sets);
     text.push_str(&match part.kind {
         PartKind::Precreate => format!(
@@ -117,12 +123,12 @@ fn line(settings: &MdWorkbenchSettings, part: &Part, sums: &Sums, of_all: bool) 
             sums.per_second(count(OpKind::Unlink))
         ),
     });
-    match (sums.errors, settings.quiet) {
+    match (sums.errors, settings.output.quiet) {
         (0, true) => {}
         (0, false) => text.push_str(" (0 errs)"),
         (errors, _) => text.push_str(&format!(" ({errors} errs!!!)")),
     }
-    if let Some(most) = furthest(settings, sums).filter(|_| !settings.quiet) {
+    if let Some(most) = furthest(settings, sums).filter(|_| !settings.output.quiet) {
         text.push_str(&format!(" stonewall-iter:{most}"));
     }
     for (kind, name) in
@@ -145,25 +151,25 @@ fn quantiles(latency: &Histogram) -> String {
 
 /// How many times rank 0 renewed its data sets in a phase: where the next run goes on.
 pub fn renewed(settings: &MdWorkbenchSettings, part: &Part, measured: &PhaseMeasurement) -> u64 {
-    if part.kind != PartKind::Benchmark || settings.reads_only {
+    if part.kind != PartKind::Benchmark || settings.phases.reads_only {
         return 0;
     }
     let at_wall = |rank: &WorkerMeasurement| rank.items_at_wall;
-    let met = match settings.wears_out {
+    let met = match settings.stonewall.wears_out {
         true => measured.workers.iter().filter_map(at_wall).max(),
         false => measured.workers.first().and_then(at_wall),
     };
-    met.unwrap_or(settings.renewals)
+    met.unwrap_or(settings.dataset.renewals)
 }
 
 /// Behind everything.
 pub fn tail(settings: &MdWorkbenchSettings, took_s: f64, ended: &str) -> String {
-    if settings.quiet { String::new() } else { format!("Total runtime: {took_s:.0}s time: {ended}\n") }
+    if settings.output.quiet { String::new() } else { format!("Total runtime: {took_s:.0}s time: {ended}\n") }
 }
 
 /// The name of a file of latencies.
 pub fn latency_file(settings: &MdWorkbenchSettings, prefix: &str, part: &Part, name: &str) -> String {
-    let all = if settings.latencies_of_all { "-all" } else { "" };
+    let all = if settings.output.latencies_of_all { "-all" } else { "" };
     format!("{prefix}-{:.2}-{}-{name}{all}.csv", part.factor(), part.iteration)
 }
 

@@ -254,7 +254,7 @@ proptest::proptest! {
     // Protects from hostile command lines: whatever they hold, they are settings that can be lowered, or an error.
     #[test]
     fn no_command_line_panics(words in proptest::collection::vec("-{0,2}[a-zA-Z1-3.]{0,12}=?-?[0-9]{0,20}[kmgtp]?", 0..8)) {
-        if let Ok(Asked::Run(settings, _)) = read(&words, None) && settings.iterations < 100 {
+        if let Ok(Asked::Run(settings, _)) = read(&words, None) && settings.phases.iterations < 100 {
             lower(&settings, &Facts { seed: 0, start: u64::MAX });
             print::head(&settings, &words, "");
         }

@@ -57,23 +57,23 @@ pub struct Lowered {
 /// The names of an iteration.
 pub(super) fn names(settings: &MdtestSettings, tasks: u32, iteration: u32) -> TreeNames {
     let item = |prefix: &str, suffix: &str| ItemName {
-        prefix: if settings.shared { format!("{prefix}.mdtest.shared.") } else { format!("{prefix}.mdtest.") },
+        prefix: if settings.order.shared { format!("{prefix}.mdtest.shared.") } else { format!("{prefix}.mdtest.") },
         suffix: suffix.to_owned(),
-        shared: settings.shared,
+        shared: settings.order.shared,
     };
     let names = TreeNames {
-        places: settings.directories.iter().map(PathBuf::from).collect(),
+        places: settings.tree.directories.iter().map(PathBuf::from).collect(),
         root: format!("test-dir.{iteration}-"),
         roots: u32::try_from(settings.loops()).unwrap_or(u32::MAX),
         directory: "mdtest_tree.".to_owned(),
-        own_trees: settings.unique,
-        branch: settings.branch,
-        depth: settings.depth,
+        own_trees: settings.order.unique,
+        branch: settings.tree.branch,
+        depth: settings.tree.depth,
         owners: tasks,
         items: vec![item("dir", ""), item("dir", "-XX"), item("file", "")],
-        tree_shift: if settings.unique { settings.stride } else { 0 },
+        tree_shift: if settings.order.unique { settings.order.stride } else { 0 },
         per_directory: 1,
-        leaves_only: settings.leaves_only,
+        leaves_only: settings.tree.leaves_only,
         flat: false,
     };
     if names.problem().is_some() {
@@ -85,7 +85,7 @@ pub(super) fn names(settings: &MdtestSettings, tasks: u32, iteration: u32) -> Tr
 
 /// In which order directories are asked about.
 pub(super) fn directory_order(settings: &MdtestSettings, facts: &Facts) -> ItemOrder {
-    match settings.random_seed {
+    match settings.order.random_seed {
         // With a seed of its own, mdtest counts the ranks from it.
         Some(0) => ItemOrder::Shuffled { seed: facts.seed.cast_unsigned() },
         Some(seed) => ItemOrder::Shuffled { seed },
@@ -95,7 +95,7 @@ pub(super) fn directory_order(settings: &MdtestSettings, facts: &Facts) -> ItemO
 
 /// The same of files, which are also read.
 pub(super) fn file_order(settings: &MdtestSettings, facts: &Facts, names: &TreeNames) -> ItemOrder {
-    let has_wall = settings.wall_s > 0 || facts.items_at_wall.is_some();
+    let has_wall = settings.stonewall.wall_s > 0 || facts.items_at_wall.is_some();
     match directory_order(settings, facts) {
         // What a wall let through of a tree with branches are its first items in the order in which they were made.
         ItemOrder::Numbered if has_wall && names.branch > 1 && names.depth > 0 => ItemOrder::DepthFirst,
@@ -111,7 +111,7 @@ pub fn lower(settings: &MdtestSettings, facts: &Facts) -> Lowered {
     let target = match settings.dummy {
         None => Target::Scratch(ScratchTarget { path: PathBuf::new(), names: named, typed: Vec::new() }),
         Some(delays) => Target::Null(NullTarget {
-            size: Bytes(settings.write_bytes.max(1)),
+            size: Bytes(settings.data.write_bytes.max(1)),
             files: Some(Box::new(NullFiles { names: named, delays })),
         }),
     };
@@ -141,16 +141,16 @@ impl Lowering<'_> {
     fn phases(&self) -> Vec<Phase> {
         let settings = self.settings;
         let mut phases = Vec::new();
-        if settings.creates {
+        if settings.phases.creates {
             phases.push(self.tree(Test::TreeCreation));
         }
-        if settings.directories_too && self.names.per_directory > 0 {
+        if settings.tree.directories_too && self.names.per_directory > 0 {
             self.directories(&mut phases);
         }
-        if settings.files_too && self.names.per_directory > 0 {
+        if settings.tree.files_too && self.names.per_directory > 0 {
             self.files(&mut phases);
         }
-        if settings.removes {
+        if settings.phases.removes {
             phases.push(self.tree(Test::TreeRemoval));
         }
         phases
@@ -158,20 +158,24 @@ impl Lowering<'_> {
 
     /// A group of this many workers that makes these steps.
     fn group(&self, count: u32, steps: Vec<TreeStep>) -> WorkerGroup {
-        let log_ops = self.settings.op_csv.is_some() && steps.iter().any(|step| step.items == FILES);
+        let log_ops = self.settings.output.op_csv.is_some() && steps.iter().any(|step| step.items == FILES);
         let steps = steps.into_iter().map(|step| Step::Trees(Box::new(step)));
         let command = |line: &Option<String>| line.clone().map(|line| Step::Command { line });
-        let sync = self.settings.syncs.then_some(Step::Sync {});
-        let mut steps: Vec<Step> = steps.chain(sync).chain(command(&self.settings.command_after)).collect();
+        let sync = self.settings.data.syncs.then_some(Step::Sync {});
+        let mut steps: Vec<Step> = steps.chain(sync).chain(command(&self.settings.commands.after)).collect();
         if steps.is_empty() {
             // A worker that only runs a command before the clock does nothing in it.
             steps.push(Step::Delay { time: Nanos(0) });
         }
         let program = Program {
-            content: ProgramContent::Packets(Packets { kind: self.settings.packets, seed: self.facts.seed, worker: 0 }),
-            checks: self.settings.verifies_reads,
+            content: ProgramContent::Packets(Packets {
+                kind: self.settings.data.packets,
+                seed: self.facts.seed,
+                worker: 0,
+            }),
+            checks: self.settings.data.verifies_reads,
             log_ops,
-            before: command(&self.settings.command_before).into_iter().collect(),
+            before: command(&self.settings.commands.before).into_iter().collect(),
             ..Program::new(steps)
         };
         WorkerGroup {
@@ -193,8 +197,8 @@ impl Lowering<'_> {
             Test::TreeCreation => TreeWork::MakeDirectories,
             _ => TreeWork::RemoveDirectories,
         };
-        let all_owners = settings.unique && settings.collective;
-        let count = if settings.unique && !settings.collective { self.facts.tasks } else { 1 };
+        let all_owners = settings.order.unique && settings.order.collective;
+        let count = if settings.order.unique && !settings.order.collective { self.facts.tasks } else { 1 };
         let mut group = self.group(count, vec![TreeStep { all_owners, ..TreeStep::new(does) }]);
         let Work::Program(program) = &mut group.work else { return Phase::new(test.phase(), vec![group]) };
         // The tool syncs, and runs commands, around phases of items only.
@@ -214,7 +218,7 @@ impl Lowering<'_> {
 
     /// A phase of all tasks, each on the items of another task.
     fn items(&self, test: Test, shifts: u32, step: TreeStep) -> Phase {
-        let shift = self.settings.stride.saturating_mul(shifts) % self.facts.tasks.max(1);
+        let shift = self.settings.order.stride.saturating_mul(shifts) % self.facts.tasks.max(1);
         Lowering::phase(test, vec![self.group(self.facts.tasks, vec![TreeStep { shift, ..step }])])
     }
 
@@ -236,8 +240,10 @@ impl Lowering<'_> {
     /// The delay before items of a kind.
     fn delayed(&self, phases: &mut [Phase], first: usize) {
         let Some(group) = phases.get_mut(first).and_then(|phase| phase.workers.first_mut()) else { return };
-        if let (Work::Program(program), true) = (&mut group.work, self.settings.delay_s > 0) {
-            program.before.insert(0, Step::Delay { time: Nanos(u64::from(self.settings.delay_s) * 1_000_000_000) });
+        if let (Work::Program(program), true) = (&mut group.work, self.settings.repetition.delay_s > 0) {
+            program
+                .before
+                .insert(0, Step::Delay { time: Nanos(u64::from(self.settings.repetition.delay_s) * 1_000_000_000) });
         }
     }
 
@@ -245,25 +251,25 @@ impl Lowering<'_> {
         let settings = self.settings;
         let first = phases.len();
         let step = |does| TreeStep { items: DIRECTORIES, ..TreeStep::new(does) };
-        let rank_0_or_all = |test: Test, shifts: u32, does: TreeWork| match settings.collective {
+        let rank_0_or_all = |test: Test, shifts: u32, does: TreeWork| match settings.order.collective {
             true => self.alone(test, step(does)),
             false => self.items(test, shifts, step(does)),
         };
         let order = directory_order(settings, self.facts);
-        if settings.creates {
+        if settings.phases.creates {
             phases.push(rank_0_or_all(Test::DirectoryCreation, 0, TreeWork::Mkdir));
         }
-        if settings.stats {
+        if settings.phases.stats {
             phases.push(self.items(Test::DirectoryStat, 1, TreeStep { order, ..step(TreeWork::Stat) }));
         }
-        if settings.reads && settings.has_commands() {
+        if settings.phases.reads && settings.has_commands() {
             // Nothing is read of directories, but mdtest's commands run around that.
             phases.push(Lowering::phase(Test::DirectoryRead, vec![self.group(self.facts.tasks, Vec::new())]));
         }
-        if settings.renames && self.names.items_each() > 1 {
+        if settings.phases.renames && self.names.items_each() > 1 {
             phases.push(self.items(Test::DirectoryRename, 1, step(TreeWork::Rename { aside: ASIDE })));
         }
-        if settings.removes {
+        if settings.phases.removes {
             phases.push(rank_0_or_all(Test::DirectoryRemoval, 3, TreeWork::Rmdir));
         }
         self.delayed(phases, first);
@@ -272,28 +278,30 @@ impl Lowering<'_> {
     fn files(&self, phases: &mut Vec<Phase>) {
         let settings = self.settings;
         let first = phases.len();
-        let step = |does| TreeStep { items: FILES, direct: settings.direct, ..TreeStep::new(does) };
+        let step = |does| TreeStep { items: FILES, direct: settings.data.direct, ..TreeStep::new(does) };
         // Behind a wall there are only as many as it let through, in this run or in an earlier one.
-        let limited = |step: TreeStep| match (settings.creates && settings.wall_s > 0, self.facts.items_at_wall) {
-            (true, _) => TreeStep { wall: Some(Wall::AsFar), ..step },
-            (false, Some(count)) if !settings.creates => TreeStep { count: Some(count), ..step },
-            (false, _) => step,
-        };
-        if settings.creates {
+        let limited =
+            |step: TreeStep| match (settings.phases.creates && settings.stonewall.wall_s > 0, self.facts.items_at_wall)
+            {
+                (true, _) => TreeStep { wall: Some(Wall::AsFar), ..step },
+                (false, Some(count)) if !settings.phases.creates => TreeStep { count: Some(count), ..step },
+                (false, _) => step,
+            };
+        if settings.phases.creates {
             phases.push(self.file_creation(step));
         }
         let order = file_order(settings, self.facts, self.names);
         let ordered = |does| TreeStep { order, ..step(does) };
-        if settings.stats {
+        if settings.phases.stats {
             phases.push(self.items(Test::FileStat, 1, limited(ordered(TreeWork::Stat))));
         }
-        if settings.reads {
-            let bytes = Bytes(settings.read_bytes);
+        if settings.phases.reads {
+            let bytes = Bytes(settings.data.read_bytes);
             phases.push(self.items(Test::FileRead, 2, limited(ordered(TreeWork::Read { bytes }))));
         }
-        if settings.removes {
+        if settings.phases.removes {
             let unlink = limited(step(TreeWork::Unlink));
-            phases.push(match (settings.collective, settings.shared) {
+            phases.push(match (settings.order.collective, settings.order.shared) {
                 (true, _) => self.alone(Test::FileRemoval, unlink),
                 // Rank 0 removes what all share.
                 (false, true) => self.by_rank_0(Test::FileRemoval, unlink),
@@ -306,13 +314,13 @@ impl Lowering<'_> {
     fn file_creation(&self, step: impl Fn(TreeWork) -> TreeStep) -> Phase {
         let settings = self.settings;
         let item = MakeItem {
-            bytes: Bytes(settings.write_bytes),
-            flush: settings.flushes_files && settings.write_bytes > 0,
-            exists: settings.collective,
-            reads_back: settings.verifies_writes,
+            bytes: Bytes(settings.data.write_bytes),
+            flush: settings.data.flushes_files && settings.data.write_bytes > 0,
+            exists: settings.order.collective,
+            reads_back: settings.data.verifies_writes,
         };
-        let does = if settings.makes_nodes { TreeWork::Mknod } else { TreeWork::Make(item) };
-        if settings.collective {
+        let does = if settings.tree.makes_nodes { TreeWork::Mknod } else { TreeWork::Make(item) };
+        if settings.order.collective {
             // Rank 0 makes all files; then every task opens and writes its own.
             let empty = MakeItem { bytes: Bytes(0), flush: false, exists: false, reads_back: false };
             let made = TreeStep { all_owners: true, ..step(TreeWork::Make(empty)) };
@@ -326,7 +334,8 @@ impl Lowering<'_> {
             let start = Start { after: vec![MAKER.to_owned()], ..Start::default() };
             return Lowering::phase(Test::FileCreation, vec![maker, WorkerGroup { start, ..ranks }]);
         }
-        let wall = (settings.wall_s > 0).then(|| Wall::After(Nanos(u64::from(settings.wall_s) * 1_000_000_000)));
+        let wall = (settings.stonewall.wall_s > 0)
+            .then(|| Wall::After(Nanos(u64::from(settings.stonewall.wall_s) * 1_000_000_000)));
         self.items(Test::FileCreation, 0, TreeStep { wall, ..step(does) })
     }
 }

@@ -11,7 +11,7 @@ pub fn head(settings: &MdtestSettings, command: &[String], began: &str) -> Strin
     let ranks = settings.ranks;
     let (called, words) = command.split_first().map_or(("mdtest", [].as_slice()), |(name, rest)| (name.as_str(), rest));
     let words: String = words.iter().map(|word| format!(" '{word}'")).collect();
-    let warning = if settings.reads && settings.read_bytes == 0 {
+    let warning = if settings.phases.reads && settings.data.read_bytes == 0 {
         "WARNING: Read bytes is 0, thus, a read test will actually just open/close\n"
     } else {
         ""
@@ -28,12 +28,15 @@ pub fn head(settings: &MdtestSettings, command: &[String], began: &str) -> Strin
 
 /// The lines about the file system, and what there is to say before the first test.
 pub fn place(settings: &MdtestSettings, file_system: &FileSystem, seed: i32) -> String {
-    let path = settings.directories.first().map(String::as_str).unwrap_or_default();
+    let path = settings.tree.directories.first().map(String::as_str).unwrap_or_default();
     let mut text = file_system.lines(path);
-    if settings.stride > 0 {
-        text.push_str(&format!("V-0: Rank   0 Line     0 Shifting ranks by {} for each phase.\n", settings.stride));
+    if settings.order.stride > 0 {
+        text.push_str(&format!(
+            "V-0: Rank   0 Line     0 Shifting ranks by {} for each phase.\n",
+            settings.order.stride
+        ));
     }
-    if let Some(given) = settings.random_seed {
+    if let Some(given) = settings.order.random_seed {
         let seed = if given == 0 { seed.cast_unsigned() } else { given };
         text.push_str(&format!("random seed: {seed}\n"));
     }
@@ -43,9 +46,9 @@ pub fn place(settings: &MdtestSettings, file_system: &FileSystem, seed: i32) -> 
 /// How many tasks do how much.
 pub fn tasks(settings: &MdtestSettings, lowered: &Lowered) -> String {
     let (tasks, items) = (lowered.facts.tasks, u64::from(lowered.facts.tasks).saturating_mul(lowered.items));
-    match (settings.files_too, settings.directories_too) {
+    match (settings.tree.files_too, settings.tree.directories_too) {
         (true, true) => format!("{tasks} tasks, {items} files/directories\n"),
-        (true, false) if settings.shared => format!("{tasks} tasks, 1 file\n"),
+        (true, false) if settings.order.shared => format!("{tasks} tasks, 1 file\n"),
         (true, false) => format!("{tasks} tasks, {items} files\n"),
         (false, true) => format!("{tasks} tasks, {items} directories\n"),
         (false, false) => String::new(),
@@ -92,14 +95,14 @@ enum Figure {
 
 /// The tables behind the last iteration.
 pub fn report(settings: &MdtestSettings, results: &[IterationResult]) -> String {
-    let figures: &[Figure] = match settings.prints {
+    let figures: &[Figure] = match settings.output.prints {
         Prints::Rates => &[Figure::Rate],
         Prints::Times => &[Figure::Time],
         Prints::Both => &[Figure::Rate, Figure::Time],
     };
     let mut text = String::new();
     for &figure in figures {
-        if settings.prints_all {
+        if settings.output.prints_all {
             text.push_str(&each_rank(settings, results, figure));
         }
         text.push_str(&table(settings, results, figure));
@@ -112,8 +115,8 @@ pub fn report(settings: &MdtestSettings, results: &[IterationResult]) -> String 
 fn rows(settings: &MdtestSettings) -> impl Iterator<Item = Test> + '_ {
     Test::ALL.iter().copied().filter(move |test| match test {
         test if test.is_of_tree() => false,
-        Test::FileCreation | Test::FileStat | Test::FileRead | Test::FileRemoval => settings.files_too,
-        _ => settings.directories_too,
+        Test::FileCreation | Test::FileStat | Test::FileRead | Test::FileRemoval => settings.tree.files_too,
+        _ => settings.tree.directories_too,
     })
 }
 
@@ -138,7 +141,7 @@ fn each_rank(settings: &MdtestSettings, results: &[IterationResult], figure: Fig
 
 fn table(settings: &MdtestSettings, results: &[IterationResult], figure: Figure) -> String {
     let what = if figure == Figure::Rate { "rate (in ops/sec)" } else { "time (in ms/op)" };
-    let (ranks, line) = match settings.rank_statistics {
+    let (ranks, line) = match settings.output.rank_statistics {
         true => (
             "per Rank: Max            Min           Mean      per Iteration:",
             "         ---            ---           ----       ",
@@ -178,7 +181,7 @@ fn row(
         Figure::Time => rank.time_ns as f64 / 1e6 / rank.items as f64,
     };
     text.push_str(&format!("   {:<name_width$} ", test.name()));
-    if settings.rank_statistics {
+    if settings.output.rank_statistics {
         let ranks = results.iter().filter_map(|result| result.test(test)).flat_map(|test| &test.ranks);
         let spread = Spread::of(&ranks.map(of_rank).collect::<Vec<_>>(), Divisor::CountLessOne);
         text.push_str(&format!("{:>14.3} {:>14.3} {:>14.3}     ", spread.max, spread.min, spread.mean));
@@ -227,11 +230,11 @@ pub struct OpFile {
 
 /// The file of what a worker, `GROUP/NUMBER`, did in a phase: only tests of files have any, and what rank 0 makes for all has none.
 pub fn op_file(settings: &MdtestSettings, phase: &str, worker: &str) -> Option<OpFile> {
-    let prefix = settings.op_csv.as_ref()?;
+    let prefix = settings.output.op_csv.as_ref()?;
     let test = Test::of_phase(phase)?;
     let bytes = match test {
-        Test::FileCreation | Test::FileRemoval => settings.write_bytes,
-        Test::FileRead => settings.read_bytes,
+        Test::FileCreation | Test::FileRemoval => settings.data.write_bytes,
+        Test::FileRead => settings.data.read_bytes,
         Test::FileStat => 1,
         _ => return None,
     };

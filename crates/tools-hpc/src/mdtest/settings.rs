@@ -1,6 +1,6 @@
 //! Settings: what was said, with defaults, and the rules of what goes together.
 
-use crate::aiori::{Launched, OptionError, Said, back_end_problem, more_ranks, wrong};
+use crate::aiori::{GivenOptions, Launched, OptionError, back_end_problem, more_ranks, value_error};
 use plumb_workload::NullDelays;
 use plumb_workload::program::{PacketKind, TreeNames};
 
@@ -17,176 +17,251 @@ pub enum Prints {
 
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "each group is documented at its type")]
 pub struct MdtestSettings {
     /// The delays of `-a DUMMY`, which makes no call; `None` for POSIX.
     pub dummy: Option<NullDelays>,
-    /// Directories that hold the trees.
-    pub directories: Vec<String>,
-    /// Directories in each directory of a tree.
-    pub branch: u32,
-    /// Levels below its top.
-    pub depth: u32,
-    /// Items of each task: what `-n` says; 0 where `-I` alone does.
-    pub items: u64,
-    /// Items in each directory: what `-I` says, 0 where `-n` alone does.
-    pub per_directory: u64,
-    /// Items only in the leaves.
-    pub leaves_only: bool,
-    /// Create.
-    pub creates: bool,
-    /// Stat.
-    pub stats: bool,
-    /// Read.
-    pub reads: bool,
-    /// Remove.
-    pub removes: bool,
-    /// Rename directories.
-    pub renames: bool,
-    /// Items that are directories.
-    pub directories_too: bool,
-    /// Items that are files.
-    pub files_too: bool,
-    /// A tree of its own for each task.
-    pub unique: bool,
-    /// All tasks share the same files.
-    pub shared: bool,
-    /// Rank 0 creates and removes for all.
-    pub collective: bool,
-    /// How far each phase shifts the tasks.
-    pub stride: u32,
-    /// Stat and read in an order with this seed; by the clock where it is 0.
-    pub random_seed: Option<u32>,
-    /// Written to each file.
-    pub write_bytes: u64,
-    /// Read from each file.
-    pub read_bytes: u64,
-    /// `fsync` of each file.
-    pub flushes_files: bool,
-    /// `sync` at the end of each phase.
-    pub syncs: bool,
-    /// Files come from `mknod`.
-    pub makes_nodes: bool,
-    /// Seconds until the stonewall.
-    pub wall_s: u32,
-    /// The file that keeps how many items it let through.
-    pub status_file: Option<String>,
-    /// Verify what is read.
-    pub verifies_reads: bool,
-    /// Read back what was written.
-    pub verifies_writes: bool,
-    /// Seed of the data.
-    pub data_seed: Option<i32>,
-    /// Data packets.
-    pub packets: PacketKind,
-    /// `O_DIRECT`.
-    pub direct: bool,
-    /// Iterations.
-    pub iterations: u32,
-    /// Delay, seconds.
-    pub delay_s: u32,
-    /// Numbers of tasks: first, last, and the stride between them.
+    pub tree: TreeOptions,
+    pub phases: TestPhases,
+    pub order: TaskOrder,
+    pub data: FileData,
+    pub stonewall: Stonewall,
+    pub repetition: Repetition,
+    /// `-f`, `-l`, `-s`: first and last number of tasks, and the step.
     pub tasks: (u32, u32, u32),
-    /// Ranks that there are.
+    /// Ranks that exist.
     pub ranks: u32,
-    /// Where they are processes: which.
+    /// The processes of the ranks; `None` for threads.
     pub launched: Option<Launched>,
-    /// What is printed.
-    pub prints: Prints,
-    /// The results of each task.
-    pub prints_all: bool,
-    /// Statistics of single tasks.
-    pub rank_statistics: bool,
-    /// Where the results of each task go.
-    pub rank_csv: Option<String>,
-    /// What each task runs before each phase of items.
-    pub command_before: Option<String>,
-    /// What each task runs at its end, in its time.
-    pub command_after: Option<String>,
-    /// What the names of the files begin with that have each operation on a file.
-    pub op_csv: Option<String>,
-    /// A failed operation ends it.
+    pub output: TestOutput,
+    pub commands: PhaseCommands,
+    /// `--warningAsErrors`: whether a failed operation ends the run.
     pub warnings_are_errors: bool,
-    /// Verbosity.
+}
+
+/// The directory trees and their items.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TreeOptions {
+    /// `-d`: directories that hold the trees.
+    pub directories: Vec<String>,
+    /// `-b`: directories in each directory of a tree.
+    pub branch: u32,
+    /// `-z`: levels below the top of a tree.
+    pub depth: u32,
+    /// `-n`: items of each task; 0 where `-I` alone gives them.
+    pub items: u64,
+    /// `-I`: items in each directory; 0 where `-n` alone gives them.
+    pub per_directory: u64,
+    /// `-L`: whether only leaves contain items.
+    pub leaves_only: bool,
+    /// `-D`: whether items are directories.
+    pub directories_too: bool,
+    /// `-F`: whether items are files.
+    pub files_too: bool,
+    /// `-k`: whether `mknod` creates the files.
+    pub makes_nodes: bool,
+}
+
+impl TreeOptions {
+    fn read(said: &GivenOptions) -> Result<TreeOptions, OptionError> {
+        let places = said.text("d").unwrap_or("./out").split('@').filter(|place| !place.is_empty());
+        let both = !said.is_set("D") && !said.is_set("F");
+        Ok(TreeOptions {
+            directories: places.map(str::to_owned).collect(),
+            branch: said.small_count("b", 1)?,
+            depth: said.small_count("z", 0)?,
+            items: said.count("n", 0)?,
+            per_directory: said.count("I", 0)?,
+            leaves_only: said.is_set("L"),
+            directories_too: (said.is_set("D") || both) && !said.is_set("S"),
+            files_too: said.is_set("F") || both,
+            makes_nodes: said.is_set("k"),
+        })
+    }
+}
+
+/// The phases of the test.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TestPhases {
+    /// `-C`: whether items are created.
+    pub creates: bool,
+    /// `-T`: whether items are statted.
+    pub stats: bool,
+    /// `-E`: whether files are read.
+    pub reads: bool,
+    /// `-r`: whether items are removed.
+    pub removes: bool,
+    /// `-U`: whether directories are renamed.
+    pub renames: bool,
+}
+
+impl TestPhases {
+    fn read(said: &GivenOptions) -> TestPhases {
+        let phases = ["C", "T", "E", "r", "U"].map(|key| said.is_set(key));
+        let all = phases.iter().all(|said| !said);
+        let [creates, stats, reads, removes, renames] = phases.map(|said| said || all);
+        TestPhases { creates, stats, reads, removes, renames }
+    }
+}
+
+/// Which task works on which items, and in which order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskOrder {
+    /// `-u`: whether each task has a tree of its own.
+    pub unique: bool,
+    /// `-S`: whether all tasks share the same files.
+    pub shared: bool,
+    /// `-c`: whether rank 0 creates and removes for all.
+    pub collective: bool,
+    /// `-N`: number of tasks by which each phase shifts the ranks.
+    pub stride: u32,
+    /// `-R`: seed of the order of stats and reads; 0 takes it from the clock.
+    pub random_seed: Option<u32>,
+}
+
+/// The contents of files, and when they reach the device.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FileData {
+    /// `-w`: bytes written to each file.
+    pub write_bytes: u64,
+    /// `-e`: bytes read from each file.
+    pub read_bytes: u64,
+    /// `-G`: seed of the data.
+    pub seed: Option<i32>,
+    /// `--dataPacketType`: kind of data packets.
+    pub packets: PacketKind,
+    /// `-X`: whether the data that is read is compared.
+    pub verifies_reads: bool,
+    /// `--verify-write`: whether written data is read back.
+    pub verifies_writes: bool,
+    /// `--posix.odirect`: whether files are opened with `O_DIRECT`.
+    pub direct: bool,
+    /// `-y`: whether `fsync` follows the writes of each file.
+    pub flushes_files: bool,
+    /// `-Y`: whether `sync` ends each phase.
+    pub syncs: bool,
+}
+
+impl FileData {
+    fn read(said: &GivenOptions) -> Result<FileData, OptionError> {
+        Ok(FileData {
+            write_bytes: said.count("w", 0)?,
+            read_bytes: said.count("e", 0)?,
+            seed: said.number("G").filter(|&seed| seed != -1).and_then(|seed| i32::try_from(seed).ok()),
+            packets: said.packets("dataPacketType")?,
+            verifies_reads: said.is_set("X"),
+            verifies_writes: said.is_set("verify-write"),
+            direct: said.is_set("posix.odirect"),
+            flushes_files: said.is_set("y"),
+            syncs: said.is_set("Y"),
+        })
+    }
+}
+
+/// The time limit of a phase.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stonewall {
+    /// `-W`: seconds until the stonewall.
+    pub wall_s: u32,
+    /// `-x`: the file that keeps the number of items before the stonewall.
+    pub status_file: Option<String>,
+}
+
+/// The number of repetitions, and the pause before each phase.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Repetition {
+    /// `-i`: number of repetitions.
+    pub iterations: u32,
+    /// `-p`: delay before each phase, in seconds.
+    pub delay_s: u32,
+}
+
+/// Commands that each task runs around phases.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PhaseCommands {
+    /// `--run-cmd-before-phase`: run by each task before each phase of items.
+    pub before: Option<String>,
+    /// `--run-cmd-after-phase`: run by each task at the end of the phase, within its time.
+    pub after: Option<String>,
+}
+
+/// The report: its form, its files and its level of detail.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TestOutput {
+    /// `-P`, `-Z`: rates, times, or both.
+    pub prints: Prints,
+    /// `--print-all-procs`: whether the results of each task are printed.
+    pub prints_all: bool,
+    /// `--showRankStatistics`: whether statistics of single tasks are printed.
+    pub rank_statistics: bool,
+    /// `--saveRankPerformanceDetails`: path of the results of each task.
+    pub rank_csv: Option<String>,
+    /// `--savePerOpDataCSV`: prefix of the names of files with single operations.
+    pub op_csv: Option<String>,
+    /// `-v`, `-V`: level of detail.
     pub verbosity: u32,
 }
 
+impl TestOutput {
+    fn read(said: &GivenOptions) -> Result<TestOutput, OptionError> {
+        Ok(TestOutput {
+            prints: match (said.is_set("P"), said.is_set("Z")) {
+                (true, _) => Prints::Both,
+                (false, true) => Prints::Times,
+                (false, false) => Prints::Rates,
+            },
+            prints_all: said.is_set("print-all-procs"),
+            rank_statistics: said.is_set("showRankStatistics"),
+            rank_csv: said.named("saveRankPerformanceDetails"),
+            op_csv: said.named("savePerOpDataCSV"),
+            verbosity: said.small_count("v", 0)?.max(said.small_count("V", 0)?),
+        })
+    }
+}
+
 /// The settings of what was said.
-pub(super) fn settings(said: &Said, launched: Option<&Launched>) -> Result<MdtestSettings, OptionError> {
+pub(super) fn settings(said: &GivenOptions, launched: Option<&Launched>) -> Result<MdtestSettings, OptionError> {
     let dummy = match said.text("a").unwrap_or("POSIX") {
         posix if posix.eq_ignore_ascii_case("POSIX") => None,
         dummy if dummy.eq_ignore_ascii_case("DUMMY") => Some(said.dummy_delays()?),
-        other => return Err(wrong("a", other, &back_end_problem(other, "POSIX or DUMMY"))),
+        other => return Err(value_error("a", other, &back_end_problem(other, "POSIX or DUMMY"))),
     };
-    let phases = ["C", "T", "E", "r", "U"].map(|key| said.is_set(key));
-    let all = phases.iter().all(|said| !said);
-    let [creates, stats, reads, removes, renames] = phases.map(|said| said || all);
-    let both = !said.is_set("D") && !said.is_set("F");
-    let shared = said.is_set("S");
     let ranks = said.ranks(launched)?;
     let tasks = match said.small_count("l", 0)? {
         0 => (ranks, ranks, 1),
         last => (said.small_count("f", 1)?, last, said.small_count("s", 1)?.max(1)),
     };
     let random_seed = said.small_count("random-seed", 0)?;
-    let random_seed = (said.is_set("R") || random_seed > 0).then_some(random_seed);
-    let directories: Vec<String> = said.text("d").unwrap_or("./out").split('@').map(str::to_owned).collect();
     let settings = MdtestSettings {
         dummy,
-        directories: directories.into_iter().filter(|directory| !directory.is_empty()).collect(),
-        branch: said.small_count("b", 1)?,
-        depth: said.small_count("z", 0)?,
-        items: said.count("n", 0)?,
-        per_directory: said.count("I", 0)?,
-        leaves_only: said.is_set("L"),
-        creates,
-        stats,
-        reads,
-        removes,
-        renames,
-        directories_too: (said.is_set("D") || both) && !shared,
-        files_too: said.is_set("F") || both,
-        unique: said.is_set("u"),
-        shared,
-        collective: said.is_set("c"),
-        stride: said.small_count("N", 0)?,
-        random_seed,
-        write_bytes: said.count("w", 0)?,
-        read_bytes: said.count("e", 0)?,
-        flushes_files: said.is_set("y"),
-        syncs: said.is_set("Y"),
-        makes_nodes: said.is_set("k"),
-        wall_s: said.small_count("W", 0)?,
-        status_file: said.named("x"),
-        verifies_reads: said.is_set("X"),
-        verifies_writes: said.is_set("verify-write"),
-        data_seed: said.number("G").filter(|&seed| seed != -1).and_then(|seed| i32::try_from(seed).ok()),
-        packets: said.packets("dataPacketType")?,
-        direct: said.is_set("posix.odirect"),
-        iterations: said.small_count("i", 1)?,
-        delay_s: said.small_count("p", 0)?,
+        tree: TreeOptions::read(said)?,
+        phases: TestPhases::read(said),
+        order: TaskOrder {
+            unique: said.is_set("u"),
+            shared: said.is_set("S"),
+            collective: said.is_set("c"),
+            stride: said.small_count("N", 0)?,
+            random_seed: (said.is_set("R") || random_seed > 0).then_some(random_seed),
+        },
+        data: FileData::read(said)?,
+        stonewall: Stonewall { wall_s: said.small_count("W", 0)?, status_file: said.named("x") },
+        repetition: Repetition { iterations: said.small_count("i", 1)?, delay_s: said.small_count("p", 0)? },
+        commands: PhaseCommands {
+            before: command(said, "run-cmd-before-phase", "--run-cmd-before-phase")?,
+            after: command(said, "run-cmd-after-phase", "--run-cmd-after-phase")?,
+        },
+        output: TestOutput::read(said)?,
         tasks,
         ranks,
         launched: launched.cloned(),
-        prints: match (said.is_set("P"), said.is_set("Z")) {
-            (true, _) => Prints::Both,
-            (false, true) => Prints::Times,
-            (false, false) => Prints::Rates,
-        },
-        prints_all: said.is_set("print-all-procs"),
-        rank_statistics: said.is_set("showRankStatistics"),
-        rank_csv: said.named("saveRankPerformanceDetails"),
-        command_before: command(said, "run-cmd-before-phase", "--run-cmd-before-phase")?,
-        command_after: command(said, "run-cmd-after-phase", "--run-cmd-after-phase")?,
-        op_csv: said.named("savePerOpDataCSV"),
         warnings_are_errors: said.is_set("warningAsErrors"),
-        verbosity: said.small_count("v", 0)?.max(said.small_count("V", 0)?),
     };
     settings.rules()?;
     Ok(settings)
 }
 
 /// A command, where one is given and the user allows it.
-fn command(said: &Said, key: &str, option: &'static str) -> Result<Option<String>, OptionError> {
+fn command(said: &GivenOptions, key: &str, option: &'static str) -> Result<Option<String>, OptionError> {
     match said.named(key) {
         Some(line) if !said.is_set("allow-system") => Err(OptionError::Command { option, line }),
         line => Ok(line),
@@ -197,49 +272,58 @@ impl MdtestSettings {
     /// What does not go together.
     fn rules(&self) -> Result<(), OptionError> {
         let conflict = |text| Err(OptionError::Conflict(text));
-        let places = self.directories.len();
+        let places = self.tree.directories.len();
         match () {
             () if places == 0 => conflict("-d: no directory is named"),
-            () if self.shared && self.collective => conflict("-c and -S do not go together"),
-            () if self.unique && self.shared => conflict("-u and -S do not go together"),
-            () if places > 1 && self.collective => conflict("-c needs a single directory"),
-            () if places > 1 && self.stride > 0 => conflict("-N needs a single directory"),
-            () if places > 1 && !self.unique => conflict("several directories need -u"),
+            () if self.order.shared && self.order.collective => conflict("-c and -S do not go together"),
+            () if self.order.unique && self.order.shared => conflict("-u and -S do not go together"),
+            () if places > 1 && self.order.collective => conflict("-c needs a single directory"),
+            () if places > 1 && self.order.stride > 0 => conflict("-N needs a single directory"),
+            () if places > 1 && !self.order.unique => conflict("several directories need -u"),
             () if places > self.ranks as usize => conflict("there are more directories than tasks"),
-            () if self.branch < 1 && self.depth > 0 => conflict("-b: a tree with levels needs at least 1 branch"),
-            () if self.items > 0 && self.per_directory > 0 && self.unique => {
+            () if self.tree.branch < 1 && self.tree.depth > 0 => {
+                conflict("-b: a tree with levels needs at least 1 branch")
+            }
+            () if self.tree.items > 0 && self.tree.per_directory > 0 && self.order.unique => {
                 conflict("-n and -I do not go together with -u: give one of them")
             }
-            () if self.items > 0 && self.per_directory > 0 && !self.items.is_multiple_of(self.per_directory) => {
+            () if self.tree.items > 0
+                && self.tree.per_directory > 0
+                && !self.tree.items.is_multiple_of(self.tree.per_directory) =>
+            {
                 conflict("-n must be a multiple of -I")
             }
-            () if self.write_bytes > 0 && self.makes_nodes => conflict("-k and -w do not go together"),
-            () if (self.verifies_reads || self.verifies_writes) && self.dummy.is_some() => {
+            () if self.data.write_bytes > 0 && self.tree.makes_nodes => conflict("-k and -w do not go together"),
+            () if (self.data.verifies_reads || self.data.verifies_writes) && self.dummy.is_some() => {
                 conflict("-X and --verify-write need data, which -a DUMMY does not keep; leave them out")
             }
-            () if self.verifies_reads && !self.reads => conflict("-X needs the read phase, -E"),
-            () if self.verifies_reads && self.read_bytes == 0 => conflict("-X needs bytes to read, -e"),
-            () if self.creates && self.reads && self.read_bytes > self.write_bytes => {
+            () if self.data.verifies_reads && !self.phases.reads => conflict("-X needs the read phase, -E"),
+            () if self.data.verifies_reads && self.data.read_bytes == 0 => conflict("-X needs bytes to read, -e"),
+            () if self.phases.creates && self.phases.reads && self.data.read_bytes > self.data.write_bytes => {
                 conflict("-e exceeds -w: more would be read than was written")
             }
-            () if self.wall_s > 0 && self.collective => conflict("-W and -c do not go together"),
-            () if self.wall_s > 0 && self.items > 0 && self.per_directory > 0 => {
+            () if self.stonewall.wall_s > 0 && self.order.collective => conflict("-W and -c do not go together"),
+            () if self.stonewall.wall_s > 0 && self.tree.items > 0 && self.tree.per_directory > 0 => {
                 conflict("-W needs a single tree: give -n or -I, not both")
             }
-            () if self.shuffles_behind_wall() && self.branch > 1 && self.depth > 0 && !self.leaves_only => {
+            () if self.shuffles_behind_wall()
+                && self.tree.branch > 1
+                && self.tree.depth > 0
+                && !self.tree.leaves_only =>
+            {
                 conflict("-R behind a stonewall needs a tree without branches: use -b 1")
             }
             () if self.tasks.0 > self.tasks.1 => conflict("-f exceeds -l: the first number of tasks is above the last"),
             () if self.tasks.1 > self.ranks => {
-                Err(wrong("l", self.tasks.1.to_string(), more_ranks(self.launched.as_ref())))
+                Err(value_error("l", self.tasks.1.to_string(), more_ranks(self.launched.as_ref())))
             }
-            () if self.collective && self.launched.is_some() => conflict(
+            () if self.order.collective && self.launched.is_some() => conflict(
                 "-c: rank 0 makes the files of other processes only in one process; use --plumb-ranks without mpirun",
             ),
-            () if self.shared && self.launched.is_some() && self.has_commands() => conflict(
+            () if self.order.shared && self.launched.is_some() && self.has_commands() => conflict(
                 "-S with --run-cmd-before-phase or --run-cmd-after-phase is for ranks in one process; use --plumb-ranks without mpirun",
             ),
-            () if self.op_csv.is_some() && self.launched.is_some() => conflict(
+            () if self.output.op_csv.is_some() && self.launched.is_some() => conflict(
                 "--savePerOpDataCSV is for ranks in one process: use --plumb-ranks without mpirun; `plumb show` has the latencies of all",
             ),
             () if self.tasks.0 == 0 => conflict("-f: 0 tasks do nothing"),
@@ -249,14 +333,15 @@ impl MdtestSettings {
 
     /// Whether tasks run commands around phases.
     pub fn has_commands(&self) -> bool {
-        self.command_before.is_some() || self.command_after.is_some()
+        self.commands.before.is_some() || self.commands.after.is_some()
     }
 
     /// Whether files in a random order are those that a stonewall let through, in this run or an earlier one: the first
     /// that were made, whose numbers follow each other only where no directory has several.
     fn shuffles_behind_wall(&self) -> bool {
-        let has_wall = if self.creates { self.wall_s > 0 } else { self.status_file.is_some() };
-        has_wall && self.random_seed.is_some() && self.files_too && (self.stats || self.reads)
+        let has_wall =
+            if self.phases.creates { self.stonewall.wall_s > 0 } else { self.stonewall.status_file.is_some() };
+        has_wall && self.order.random_seed.is_some() && self.tree.files_too && (self.phases.stats || self.phases.reads)
     }
 
     fn names_problem(&self) -> Result<(), OptionError> {
@@ -269,7 +354,7 @@ impl MdtestSettings {
 
     /// How often `-n` and `-I` together make a tree in a directory of its own.
     pub fn loops(&self) -> u64 {
-        match (self.items, self.per_directory) {
+        match (self.tree.items, self.tree.per_directory) {
             (items, each) if items > 0 && each > 0 => items / each,
             _ => 1,
         }
@@ -277,9 +362,9 @@ impl MdtestSettings {
 
     /// Items of a directory, of its leaves where only those have some.
     pub fn per_directory_of(&self, names: &TreeNames) -> u64 {
-        match self.per_directory {
-            0 if self.leaves_only => self.items / names.leaves().max(1),
-            0 => self.items / names.directories().max(1),
+        match self.tree.per_directory {
+            0 if self.tree.leaves_only => self.tree.items / names.leaves().max(1),
+            0 => self.tree.items / names.directories().max(1),
             each => each,
         }
     }

@@ -128,7 +128,7 @@ fn random_order_goes_with_a_stonewall_where_numbers_follow() {
         settings(line);
     }
     let unnamed = settings("-n 10 -F -T -x= --saveRankPerformanceDetails=");
-    assert_eq!((unnamed.status_file, unnamed.rank_csv), (None, None));
+    assert_eq!((unnamed.stonewall.status_file, unnamed.output.rank_csv), (None, None));
 }
 
 // Protects the counts of -c: what rank 0 makes for all is not counted again, and no rank takes another's place.

@@ -19,12 +19,12 @@ const PIECE_BYTES: usize = 64 << 10;
 
 /// Whether there are lines at all.
 pub fn is_wanted(settings: &MdtestSettings) -> bool {
-    settings.verbosity >= VERBOSITY
+    settings.output.verbosity >= VERBOSITY
 }
 
 /// The line before, and the one behind, those about the file system.
 pub fn place(settings: &MdtestSettings) -> [String; 2] {
-    let path = settings.directories.first().map(String::as_str).unwrap_or_default();
+    let path = settings.tree.directories.first().map(String::as_str).unwrap_or_default();
     ["before", "after"].map(|when| match is_wanted(settings) {
         true => line(&format!("main ({when} display_freespace): o.testdirpath is '{path}'")),
         false => String::new(),
@@ -158,18 +158,18 @@ impl<'a> Trace<'a> {
         let settings = self.settings;
         match part {
             Part::Names => {
-                if !settings.unique {
+                if !settings.order.unique {
                     lines.add("V-3: main: Using unique_mk_dir, '", "mdtest_tree.0", "'");
                 } else {
-                    lines.add(&format!("i {} nstride {}", self.facts.tasks, settings.stride), "", "");
+                    lines.add(&format!("i {} nstride {}", self.facts.tasks, settings.order.stride), "", "");
                 }
                 lines.add("V-3: main: Copied unique_mk_dir, '", &self.top(0), "', to topdir");
             }
-            Part::Files if settings.files_too => {
+            Part::Files if settings.tree.files_too => {
                 lines.add("will file_test on ", &self.top(0), "");
                 lines.add("Entering file_test on ", &self.top(0), "");
             }
-            Part::Using if !settings.unique => {
+            Part::Using if !settings.order.unique => {
                 let last = if self.touches_trees() { self.root(self.names.roots - 1) } else { String::new() };
                 lines.add("main: Using o.testdir, '", &last, "'");
             }
@@ -181,51 +181,51 @@ impl<'a> Trace<'a> {
     /// Whether any test names a root; before, mdtest has none at hand.
     fn touches_trees(&self) -> bool {
         let settings = self.settings;
-        let renames = settings.renames && settings.directories_too && self.items_all() > 1;
-        settings.creates || settings.stats || settings.reads || settings.removes || renames
+        let renames = settings.phases.renames && settings.tree.directories_too && self.items_all() > 1;
+        settings.phases.creates || settings.phases.stats || settings.phases.reads || settings.phases.removes || renames
     }
 
     fn test(&self, test: Test, at_wall: &[u64], lines: &mut Lines<'_>) {
         let settings = self.settings;
-        let (directories, files) = (settings.directories_too, settings.files_too);
+        let (directories, files) = (settings.tree.directories_too, settings.tree.files_too);
         match test {
-            Test::TreeCreation if settings.creates => self.trees(test, lines),
-            Test::TreeRemoval if settings.removes => self.trees(test, lines),
-            Test::DirectoryCreation if directories && settings.creates => {
+            Test::TreeCreation if settings.phases.creates => self.trees(test, lines),
+            Test::TreeRemoval if settings.phases.removes => self.trees(test, lines),
+            Test::DirectoryCreation if directories && settings.phases.creates => {
                 self.made_or_removed("directory_test: create path is '", Items::Directories, Does::Create, lines);
             }
-            Test::DirectoryStat if directories && settings.stats => {
+            Test::DirectoryStat if directories && settings.phases.stats => {
                 self.each_root("stat path is '", 1, lines, |lines, path| {
                     self.listed("mdtest_stat  dir: ", Items::Directories, 1, path, u64::MAX, lines);
                 });
             }
-            Test::DirectoryRead if directories && settings.reads => {
+            Test::DirectoryRead if directories && settings.phases.reads => {
                 self.each_root("directory_test: read path is '", 2, lines, |_, _| {});
             }
-            Test::DirectoryRename if directories && settings.renames && self.items_all() > 1 => {
+            Test::DirectoryRename if directories && settings.phases.renames && self.items_all() > 1 => {
                 self.each_root("rename path is '", 1, lines, |lines, path| {
                     self.renamed(path, lines);
                 });
             }
-            Test::DirectoryRemoval if directories && settings.removes => {
+            Test::DirectoryRemoval if directories && settings.phases.removes => {
                 let words = "directory_test: remove directories path is '";
                 self.made_or_removed(words, Items::Directories, Does::Remove, lines);
                 let last = self.root(self.names.roots - 1);
-                let top = if settings.unique { format!("{last}/") } else { format!("{last}/{}", self.top(0)) };
+                let top = if settings.order.unique { format!("{last}/") } else { format!("{last}/{}", self.top(0)) };
                 lines.add("directory_test: remove unique directories path is '", &top, "'");
             }
-            Test::FileCreation if files && settings.creates => self.files_made(at_wall, lines),
-            Test::FileStat if files && settings.stats => {
+            Test::FileCreation if files && settings.phases.creates => self.files_made(at_wall, lines),
+            Test::FileStat if files && settings.phases.stats => {
                 self.each_root("file_test: stat path is '", 1, lines, |lines, path| {
                     self.listed("mdtest_stat file: ", Items::Files, 1, path, self.limit(at_wall), lines);
                 });
             }
-            Test::FileRead if files && settings.reads => {
+            Test::FileRead if files && settings.phases.reads => {
                 self.each_root("file_test: read path is '", 2, lines, |lines, path| {
                     self.listed("mdtest_read file: ", Items::Files, 2, path, self.limit(at_wall), lines);
                 });
             }
-            Test::FileRemoval if files && settings.removes => self.files_removed(at_wall, lines),
+            Test::FileRemoval if files && settings.phases.removes => self.files_removed(at_wall, lines),
             _ => {}
         }
     }
@@ -235,14 +235,14 @@ impl<'a> Trace<'a> {
         let settings = self.settings;
         let creates = test == Test::TreeCreation;
         let what = if creates { "create" } else { "remove" };
-        let (before, kind) = match (settings.unique, settings.collective, creates) {
+        let (before, kind) = match (settings.order.unique, settings.order.collective, creates) {
             (false, _, true) => ("main", "!unque_dir_per_task"),
             (false, _, false) => ("V-3: main", "!unique_dir_per_task"),
             (true, true, _) => ("main", "collective"),
             (true, false, true) => ("main", "!collective_creates"),
             (true, false, false) => ("main", "!collective"),
         };
-        let times = if settings.unique && settings.collective { self.facts.tasks } else { 1 };
+        let times = if settings.order.unique && settings.order.collective { self.facts.tasks } else { 1 };
         let words = format!(
             "{before} ({what} hierarchical directory loop-{kind}): Calling create_remove_directory_tree with '"
         );
@@ -264,16 +264,20 @@ impl<'a> Trace<'a> {
 
     /// The items of rank 0, or of all ranks where it does their work.
     fn go_through(&self, root: u32, walk: Walk, lines: &mut Lines<'_>) {
-        if !self.settings.collective {
+        if !self.settings.order.collective {
             return self.directory(&self.tree(root, walk.tree), 0, 0, &mut walk.clone(), lines);
         }
         for task in 0..self.facts.tasks {
-            if self.settings.unique {
-                lines.add(&format!("i {task} nstride {} ntasks {}", self.settings.stride, self.facts.tasks), "", "");
+            if self.settings.order.unique {
+                lines.add(
+                    &format!("i {task} nstride {} ntasks {}", self.settings.order.stride, self.facts.tasks),
+                    "",
+                    "",
+                );
             }
             let shifts = if walk.does == Does::Create { 0 } else { 3 };
             let own = self.owner_of(task, shifts);
-            let path = self.tree(root, if self.settings.unique { task } else { 0 });
+            let path = self.tree(root, if self.settings.order.unique { task } else { 0 });
             lines.add("collective_create_remove (create_remove_items): temp is '", &path, "'");
             let mut of_task = Walk { for_all: true, tree: task, owner: own, ..walk };
             self.directory(&path, 0, 0, &mut of_task, lines);
@@ -285,7 +289,7 @@ impl<'a> Trace<'a> {
             let path = self.tree(root, self.tree_owner(0));
             lines.add("file_test: create path is '", &path, "'");
             let walk = self.walk(Does::Create, Items::Files, 0);
-            if self.settings.collective {
+            if self.settings.order.collective {
                 self.go_through(root, walk, lines);
             }
             // Behind a wall, ranks go on from where they were.
@@ -302,14 +306,14 @@ impl<'a> Trace<'a> {
         for root in 0..self.names.roots {
             let path = self.tree(root, self.tree_owner(3));
             lines.add("file_test: rm directories path is '", &path, "'");
-            if !self.settings.collective {
+            if !self.settings.order.collective {
                 lines.add("gonna remove ", &path, "");
             }
             let walk = self.walk(Does::Remove, Items::Files, 3);
             self.go_through(root, Walk { to: self.limit(at_wall), ..walk }, lines);
         }
         let unique = format!("{}/", self.root(self.names.roots - 1));
-        let top = if self.settings.unique { &unique } else { &self.top(0) };
+        let top = if self.settings.order.unique { &unique } else { &self.top(0) };
         lines.add("file_test: rm unique directories path is '", top, "'");
     }
 
@@ -323,7 +327,7 @@ impl<'a> Trace<'a> {
     }
 
     fn walk(&self, does: Does, items: Items, shifts: u32) -> Walk {
-        let tree = if self.settings.unique { self.tree_owner(shifts) } else { 0 };
+        let tree = if self.settings.order.unique { self.tree_owner(shifts) } else { 0 };
         Walk { does, items, for_all: false, tree, owner: self.owner_of(0, shifts), from: 0, to: u64::MAX }
     }
 
@@ -392,12 +396,12 @@ impl<'a> Trace<'a> {
     /// The calls that make a file.
     fn made(&self, lines: &mut Lines<'_>) {
         let settings = self.settings;
-        if settings.makes_nodes {
+        if settings.tree.makes_nodes {
             return lines.add("create_remove_items_helper : mknod...", "", "");
         }
-        let how = if settings.collective { "(collective)" } else { "(non-collective, shared)" };
+        let how = if settings.order.collective { "(collective)" } else { "(non-collective, shared)" };
         lines.add("create_remove_items_helper ", how, ": open...");
-        if settings.write_bytes > 0 {
+        if settings.data.write_bytes > 0 {
             lines.add("create_remove_items_helper: write...", "", "");
         }
         lines.add("create_remove_items_helper: close...", "", "");
@@ -471,24 +475,24 @@ impl<'a> Trace<'a> {
 
     /// How many files of each root a wall let through, in this run or an earlier one.
     fn limit(&self, at_wall: &[u64]) -> u64 {
-        let earlier = self.facts.items_at_wall.filter(|_| !self.settings.creates);
+        let earlier = self.facts.items_at_wall.filter(|_| !self.settings.phases.creates);
         at_wall.iter().max().copied().or(earlier).unwrap_or(u64::MAX)
     }
 
     /// The rank whose items `rank` works on: its own, moved on by the stride (`-N`) `shifts` times.
     fn owner_of(&self, rank: u32, shifts: u32) -> u32 {
-        let distance = u64::from(self.settings.stride) * u64::from(shifts);
+        let distance = u64::from(self.settings.order.stride) * u64::from(shifts);
         ((u64::from(rank) + distance) % u64::from(self.facts.tasks.max(1))) as u32
     }
 
     /// The rank whose tree rank 0 works in after `shifts` strides; its items lie in the tree one stride further on.
     fn tree_owner(&self, shifts: u32) -> u32 {
-        if self.settings.unique { self.owner_of(0, shifts + 1) } else { 0 }
+        if self.settings.order.unique { self.owner_of(0, shifts + 1) } else { 0 }
     }
 
     /// The path of a root.
     fn root(&self, root: u32) -> String {
-        let path = self.settings.directories.first().map(String::as_str).unwrap_or_default();
+        let path = self.settings.tree.directories.first().map(String::as_str).unwrap_or_default();
         let slash = if path.ends_with('/') { "" } else { "/" };
         format!("{path}{slash}{}{root}", self.names.root)
     }
@@ -499,7 +503,7 @@ impl<'a> Trace<'a> {
     }
 
     fn directory_name(&self, owner: u32, number: u64) -> String {
-        match self.settings.unique {
+        match self.settings.order.unique {
             true => format!("{}{owner}.{number}", self.names.directory),
             false => format!("{}{number}", self.names.directory),
         }
@@ -512,7 +516,7 @@ impl<'a> Trace<'a> {
 
     /// What an item is called before its number.
     fn prefix(&self, items: Items, owner: u32) -> String {
-        match self.settings.shared {
+        match self.settings.order.shared {
             true => format!("{}.mdtest.shared.", items.name()),
             false => format!("{}.mdtest.{owner}.", items.name()),
         }

@@ -11,43 +11,44 @@ fn line(text: &str) -> String {
 
 /// Prints the options, which follow the command line.
 pub(super) fn options(settings: &MdtestSettings) -> String {
-    if settings.verbosity == 0 {
+    if settings.output.verbosity == 0 {
         return String::new();
     }
     let truth = |is: bool| if is { "True" } else { "False" }.to_owned();
-    let [create_only, stat_only, read_only] = [settings.creates, settings.stats, settings.reads].map(&truth);
+    let [create_only, stat_only, read_only] =
+        [settings.phases.creates, settings.phases.stats, settings.phases.reads].map(&truth);
     let (first, last, stride) = settings.tasks;
     let mut text = line(&format!("api                     : {}", settings.dummy.map_or("POSIX", |_| "DUMMY")));
     text.push_str(&line("barriers                : True"));
-    text.push_str(&line(&format!("collective_creates      : {}", truth(settings.collective))));
+    text.push_str(&line(&format!("collective_creates      : {}", truth(settings.order.collective))));
     text.push_str(&line(&format!("create_only             : {create_only}")));
     text.push_str(&line("dirpath(s):"));
-    text.extend(settings.directories.iter().map(|directory| line(&format!("\t{directory}"))));
+    text.extend(settings.tree.directories.iter().map(|directory| line(&format!("\t{directory}"))));
     for (name, value) in [
-        ("dirs_only", truth(settings.directories_too && !settings.files_too)),
-        ("read_bytes", settings.read_bytes.to_string()),
+        ("dirs_only", truth(settings.tree.directories_too && !settings.tree.files_too)),
+        ("read_bytes", settings.data.read_bytes.to_string()),
         ("read_only", read_only),
         ("first", first.to_string()),
-        ("files_only", truth(settings.files_too && !settings.directories_too)),
-        ("iterations", settings.iterations.to_string()),
-        ("items_per_dir", settings.per_directory.to_string()),
+        ("files_only", truth(settings.tree.files_too && !settings.tree.directories_too)),
+        ("iterations", settings.repetition.iterations.to_string()),
+        ("items_per_dir", settings.tree.per_directory.to_string()),
         ("last", last.to_string()),
-        ("leaf_only", truth(settings.leaves_only)),
-        ("items", settings.items.to_string()),
-        ("nstride", settings.stride.to_string()),
-        ("pre_delay", settings.delay_s.to_string()),
-        ("remove_only", truth(settings.removes)),
-        ("random_seed", settings.random_seed.unwrap_or(0).to_string()),
+        ("leaf_only", truth(settings.tree.leaves_only)),
+        ("items", settings.tree.items.to_string()),
+        ("nstride", settings.order.stride.to_string()),
+        ("pre_delay", settings.repetition.delay_s.to_string()),
+        ("remove_only", truth(settings.phases.removes)),
+        ("random_seed", settings.order.random_seed.unwrap_or(0).to_string()),
         ("stride", stride.to_string()),
-        ("shared_file", truth(settings.shared)),
-        ("stone_wall_timer_seconds", settings.wall_s.to_string()),
+        ("shared_file", truth(settings.order.shared)),
+        ("stone_wall_timer_seconds", settings.stonewall.wall_s.to_string()),
         ("stat_only", stat_only),
-        ("unique_dir_per_task", truth(settings.unique)),
-        ("write_bytes", settings.write_bytes.to_string()),
-        ("sync_file", truth(settings.flushes_files)),
-        ("call_sync", truth(settings.syncs)),
-        ("depth", settings.depth.to_string()),
-        ("make_node", u8::from(settings.makes_nodes).to_string()),
+        ("unique_dir_per_task", truth(settings.order.unique)),
+        ("write_bytes", settings.data.write_bytes.to_string()),
+        ("sync_file", truth(settings.data.flushes_files)),
+        ("call_sync", truth(settings.data.syncs)),
+        ("depth", settings.tree.depth.to_string()),
+        ("make_node", u8::from(settings.tree.makes_nodes).to_string()),
     ] {
         text.push_str(&line(&format!("{name:<24}: {value}")));
     }
@@ -56,7 +57,7 @@ pub(super) fn options(settings: &MdtestSettings) -> String {
 
 /// Times and rates of an iteration's tests.
 pub fn results(settings: &MdtestSettings, result: &IterationResult, iteration: u32) -> String {
-    if settings.verbosity == 0 {
+    if settings.output.verbosity == 0 {
         return String::new();
     }
     let mut text = String::new();
@@ -70,10 +71,10 @@ pub fn results(settings: &MdtestSettings, result: &IterationResult, iteration: u
         let (seconds, rate) = result.test(test).map_or((0.0, 0.0), |test| (test.time_ns as f64 / 1e9, test.rate()));
         line(&format!("{name}: {seconds:>14.3} sec, {rate:>14.3} ops/sec"))
     };
-    if settings.creates {
+    if settings.phases.creates {
         text.push_str(&of("V-1: main:   Tree creation     ", Test::TreeCreation));
     }
-    if settings.directories_too {
+    if settings.tree.directories_too {
         for (name, test) in [
             ("   Directory creation", Test::DirectoryCreation),
             ("   Directory stat    ", Test::DirectoryStat),
@@ -83,7 +84,7 @@ pub fn results(settings: &MdtestSettings, result: &IterationResult, iteration: u
             text.push_str(&of(name, test));
         }
     }
-    if settings.files_too {
+    if settings.tree.files_too {
         for (name, test) in [
             ("  File creation     ", Test::FileCreation),
             ("  File stat         ", Test::FileStat),
@@ -93,7 +94,7 @@ pub fn results(settings: &MdtestSettings, result: &IterationResult, iteration: u
             text.push_str(&of(name, test));
         }
     }
-    if settings.removes {
+    if settings.phases.removes {
         text.push_str(&of("main   Tree removal      ", Test::TreeRemoval));
     }
     text

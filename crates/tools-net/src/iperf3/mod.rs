@@ -17,7 +17,10 @@ pub use format::{Unit, bytes_text, general, rate_text};
 pub use json::Json;
 pub use lower::flow;
 pub use options::{OPTIONS, help};
-pub use params::{Limits, Params, Refused};
+pub use params::{
+    FlowParams, Limits, PaceParams, Params, PassingParams, Refused, ReportParams, SocketParams, TestEnd, Transport,
+    TripParams,
+};
 pub use print::{Ending, Interval, Opened, Report, Row, Start, TcpRow, Whole, before_start_json};
 pub use settings::{Asked, Client, End, Iperf3Settings, Iperf3UsageError, Output, Server, read};
 pub use wire::{

@@ -9,100 +9,142 @@ use serde_json::Value;
 pub const FLOW_LABEL_MAX: u32 = (1 << 20) - 1;
 
 /// What a test is to be, as the client says it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the keys of the JSON, whose meaning is that of the options")]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each group is documented at its type")]
 pub struct Params {
-    pub udp: bool,
-    pub sctp: bool,
-    pub omit_s: u32,
-    /// `None`: 10 s, or no end by time.
-    pub time_s: Option<u32>,
-    pub bytes: u64,
-    pub blocks: u64,
-    pub segment: Option<u32>,
-    pub no_delay: bool,
-    pub streams: u32,
-    pub reverse: bool,
-    pub bidir: bool,
-    pub window: Option<u32>,
-    /// 0: the default.
-    pub block: u32,
-    /// Bits a second.
-    pub rate: Option<u64>,
-    pub burst: u32,
-    pub service: u8,
-    pub title: Option<String>,
-    pub extra_data: Option<String>,
-    pub congestion: Option<String>,
-    pub get_output: bool,
-    pub wide: bool,
-    pub lend: bool,
-    pub drop: bool,
-    pub trains: bool,
-    /// Bits a second of the kernel's pacing.
-    pub kernel_rate: Option<u64>,
-    pub whole: bool,
-    pub repeats: bool,
-    pub flow_label: Option<u32>,
-    pub multipath: bool,
+    pub transport: Transport,
+    pub end: TestEnd,
+    pub socket: SocketParams,
+    pub flow: FlowParams,
+    pub pace: PaceParams,
+    pub report: ReportParams,
+    pub passing: PassingParams,
     /// Processor that a stock server is asked to use. Plumb's own does not let clients choose.
     pub server_processor: Option<u32>,
-    /// Who the client is, encrypted.
+    /// The name and the password of the user and the time, encrypted.
     pub token: Option<String>,
     /// The client is Plumb.
     pub is_plumb: bool,
-    /// Round trips instead of streams: bytes of the response.
-    pub response: u32,
-    /// Each of them has a connection of its own.
-    pub connects: bool,
-    /// Both ends ask the socket again and again for at most this long before they sleep, µs.
-    pub poll_us: u32,
-    /// How bytes pass at the sender and at the receiver, where `lend` and `drop` do not say it.
+    pub trips: TripParams,
+}
+
+/// The protocol that carries the data.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Transport {
+    /// `-u`: datagrams carry the data.
+    pub udp: bool,
+    /// `--sctp`: SCTP carries the data.
+    pub sctp: bool,
+    /// `-m`: TCP may use several paths.
+    pub multipath: bool,
+}
+
+/// When the test ends, and the seconds that do not count.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TestEnd {
+    /// `-O`: seconds at the start that do not count.
+    pub omit_s: u32,
+    /// `-t`: seconds of the test; `None` for 10 s, or for no end by time.
+    pub time_s: Option<u32>,
+    /// `-n`: bytes of the test; 0 for no such end.
+    pub bytes: u64,
+    /// `-k`: blocks of the test; 0 for no such end.
+    pub blocks: u64,
+}
+
+/// The streams: their number, their direction, and the bytes of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlowParams {
+    /// `-P`: number of streams.
+    pub streams: u32,
+    /// `-R`: the server sends.
+    pub reverse: bool,
+    /// `--bidir`: both ends send.
+    pub bidir: bool,
+    /// `-l`: bytes of a call; 0 for the default.
+    pub block: u32,
+}
+
+/// Limits of the rate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PaceParams {
+    /// `-b`: bits per second of a stream.
+    pub rate: Option<u64>,
+    /// `-b`: blocks that are sent together.
+    pub burst: u32,
+    /// `--fq-rate`: bits per second of the kernel's pacing.
+    pub kernel_rate: Option<u64>,
+}
+
+/// Options of the data sockets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SocketParams {
+    /// `-M`: bytes of the largest segment.
+    pub segment: Option<u32>,
+    /// `-N`: `TCP_NODELAY`.
+    pub no_delay: bool,
+    /// `-w`: bytes of the socket buffers.
+    pub window: Option<u32>,
+    /// `-S`, `--dscp`: type of service.
+    pub service: u8,
+    /// `-C`: congestion control.
+    pub congestion: Option<String>,
+    /// `-L`: label of a flow of IPv6.
+    pub flow_label: Option<u32>,
+    /// `--dont-fragment`: datagrams are not fragmented.
+    pub whole: bool,
+}
+
+/// The way of bytes between program and kernel.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PassingParams {
+    /// `-Z`: the sender lends its memory to the kernel.
+    pub lend: bool,
+    /// `--skip-rx-copy`: the receiver drops the data unread.
+    pub drop: bool,
+    /// `--gsro`: several datagrams pass in one call.
+    pub trains: bool,
+    /// `--udp-counters-64bit`: datagrams have counters of 64 bits.
+    pub wide: bool,
+    /// `--repeating-payload`: the payload repeats a pattern.
+    pub repeats: bool,
+    /// The calls that move bytes at the sender, unless `lend` is set.
     pub tx: Passing,
+    /// The calls that move bytes at the receiver, unless `drop` is set.
     pub rx: Passing,
 }
 
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            udp: false,
-            sctp: false,
-            omit_s: 0,
-            time_s: None,
-            bytes: 0,
-            blocks: 0,
-            segment: None,
-            no_delay: false,
-            streams: 1,
-            reverse: false,
-            bidir: false,
-            window: None,
-            block: 0,
-            rate: None,
-            burst: 1,
-            service: 0,
-            title: None,
-            extra_data: None,
-            congestion: None,
-            get_output: false,
-            wide: false,
-            lend: false,
-            drop: false,
-            trains: false,
-            kernel_rate: None,
-            whole: false,
-            repeats: false,
-            flow_label: None,
-            multipath: false,
-            server_processor: None,
-            token: None,
-            is_plumb: false,
-            response: 0,
-            connects: false,
-            poll_us: 0,
-            tx: Passing::Copy,
-            rx: Passing::Copy,
-        }
+/// Round trips in place of streams.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TripParams {
+    /// Bytes of a response; 0 for streams.
+    pub response: u32,
+    /// Each round trip has a connection of its own.
+    pub connects: bool,
+    /// Longest time that both ends poll the socket before they sleep, in µs.
+    pub poll_us: u32,
+}
+
+/// Texts and output that the report contains on request.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReportParams {
+    /// `-T`: text that starts each line of the output.
+    pub title: Option<String>,
+    /// `--extra-data`: text that the JSON of both ends contains.
+    pub extra_data: Option<String>,
+    /// `--get-server-output`: the client receives the server's output.
+    pub get_output: bool,
+}
+
+impl Default for FlowParams {
+    fn default() -> FlowParams {
+        FlowParams { streams: 1, reverse: false, bidir: false, block: 0 }
+    }
+}
+
+impl Default for PaceParams {
+    fn default() -> PaceParams {
+        PaceParams { rate: None, burst: 1, kernel_rate: None }
     }
 }
 
@@ -198,54 +240,66 @@ impl Params {
         let udp = has(json, "udp");
         let some = |key, most| whole(json, key, most, 0).map(|number| Some(number as u32).filter(|&number| number > 0));
         let params = Params {
-            udp,
-            sctp: has(json, "sctp"),
-            omit_s: whole(json, "omit", 600, 0)? as u32,
-            time_s: Some(whole(json, "time", 86400, 10)? as u32),
-            bytes: whole(json, "num", u64::MAX >> 1, 0)?,
-            blocks: whole(json, "blockcount", u64::MAX >> 1, 0)?,
-            segment: some("MSS", 32767)?,
-            no_delay: has(json, "nodelay"),
-            streams: whole(json, "parallel", 128, 1)? as u32,
-            reverse: has(json, "reverse"),
-            bidir: has(json, "bidirectional"),
-            window: some("window", 512 << 20)?,
-            block: whole(json, "len", 1 << 20, 0)? as u32,
-            rate: Some(whole(json, "bandwidth", 1 << 50, 0)?).filter(|&rate| rate > 0),
-            burst: whole(json, "burst", 1000, 1)?.max(1) as u32,
-            service: whole(json, "TOS", 255, 0)? as u8,
-            title: text(json, "title"),
-            extra_data: text(json, "extra_data"),
-            congestion: text(json, "congestion"),
-            get_output: whole(json, "get_server_output", 1, 0)? > 0,
-            wide: whole(json, "udp_counters_64bit", 1, 0)? > 0,
-            lend: whole(json, "zerocopy", 1, 0)? > 0,
-            drop: whole(json, "skip_rx_copy", 1, 0)? > 0,
-            trains: whole(json, "gso", 1, 0)? > 0 || whole(json, "gro", 1, 0)? > 0,
-            kernel_rate: Some(whole(json, "fqrate", 1 << 50, 0)?).filter(|&rate| rate > 0),
-            whole: whole(json, "dont_fragment", 1, 0)? > 0,
-            repeats: whole(json, "repeating_payload", 1, 0)? > 0,
-            flow_label: some("flowlabel", FLOW_LABEL_MAX.into())?,
-            multipath: has(json, "mptcp"),
+            transport: Transport { udp, sctp: has(json, "sctp"), multipath: has(json, "mptcp") },
+            end: TestEnd {
+                omit_s: whole(json, "omit", 600, 0)? as u32,
+                time_s: Some(whole(json, "time", 86400, 10)? as u32),
+                bytes: whole(json, "num", u64::MAX >> 1, 0)?,
+                blocks: whole(json, "blockcount", u64::MAX >> 1, 0)?,
+            },
+            socket: SocketParams {
+                segment: some("MSS", 32767)?,
+                no_delay: has(json, "nodelay"),
+                window: some("window", 512 << 20)?,
+                service: whole(json, "TOS", 255, 0)? as u8,
+                congestion: text(json, "congestion"),
+                whole: whole(json, "dont_fragment", 1, 0)? > 0,
+                flow_label: some("flowlabel", FLOW_LABEL_MAX.into())?,
+            },
+            flow: FlowParams {
+                streams: whole(json, "parallel", 128, 1)? as u32,
+                reverse: has(json, "reverse"),
+                bidir: has(json, "bidirectional"),
+                block: whole(json, "len", 1 << 20, 0)? as u32,
+            },
+            pace: PaceParams {
+                rate: Some(whole(json, "bandwidth", 1 << 50, 0)?).filter(|&rate| rate > 0),
+                burst: whole(json, "burst", 1000, 1)?.max(1) as u32,
+                kernel_rate: Some(whole(json, "fqrate", 1 << 50, 0)?).filter(|&rate| rate > 0),
+            },
+            report: ReportParams {
+                title: text(json, "title"),
+                extra_data: text(json, "extra_data"),
+                get_output: whole(json, "get_server_output", 1, 0)? > 0,
+            },
+            passing: PassingParams {
+                wide: whole(json, "udp_counters_64bit", 1, 0)? > 0,
+                lend: whole(json, "zerocopy", 1, 0)? > 0,
+                drop: whole(json, "skip_rx_copy", 1, 0)? > 0,
+                trains: whole(json, "gso", 1, 0)? > 0 || whole(json, "gro", 1, 0)? > 0,
+                repeats: whole(json, "repeating_payload", 1, 0)? > 0,
+                tx: passing(json, "tx", Passing::sends)?,
+                rx: passing(json, "rx", Passing::receives)?,
+            },
             server_processor: None,
             token: text(json, "authtoken"),
             is_plumb: has(json, "plumb"),
-            response: whole(json, "response", 65507, 0)? as u32,
-            connects: whole(json, "connect", 1, 0)? > 0,
-            poll_us: whole(json, "busy_poll", 10_000, 0)? as u32,
-            tx: passing(json, "tx", Passing::sends)?,
-            rx: passing(json, "rx", Passing::receives)?,
+            trips: TripParams {
+                response: whole(json, "response", 65507, 0)? as u32,
+                connects: whole(json, "connect", 1, 0)? > 0,
+                poll_us: whole(json, "busy_poll", 10_000, 0)? as u32,
+            },
         };
-        if params.sctp && (udp || params.multipath) {
+        if params.transport.sctp && (udp || params.transport.multipath) {
             return Err(Refused::Range("sctp"));
         }
-        if params.streams == 0 {
+        if params.flow.streams == 0 {
             return Err(Refused::Range("parallel"));
         }
-        if params.block == 0 || (udp && !(16..=65507).contains(&params.block)) {
+        if params.flow.block == 0 || (udp && !(16..=65507).contains(&params.flow.block)) {
             return Err(Refused::Range("len"));
         }
-        if params.connects && (udp || params.response == 0 || !params.is_plumb) {
+        if params.trips.connects && (udp || params.trips.response == 0 || !params.is_plumb) {
             return Err(Refused::Range("connect"));
         }
         params.check(limits)?;
@@ -254,7 +308,7 @@ impl Params {
 
     /// What carries the data, of these three.
     pub fn protocol<T: Copy>(&self, [tcp, udp, sctp]: [T; 3]) -> T {
-        match (self.udp, self.sctp) {
+        match (self.transport.udp, self.transport.sctp) {
             (true, _) => udp,
             (false, true) => sctp,
             _ => tcp,
@@ -262,16 +316,16 @@ impl Params {
     }
 
     fn check(&self, limits: &Limits) -> Result<(), Refused> {
-        let directions = if self.bidir { 2 } else { 1 };
+        let directions = if self.flow.bidir { 2 } else { 1 };
         if let Some(limit) = limits.rate {
             // Without a rate, it is as much as there is.
-            let asked = self.rate.map(|rate| rate.saturating_mul(u64::from(self.streams) * directions));
+            let asked = self.pace.rate.map(|rate| rate.saturating_mul(u64::from(self.flow.streams) * directions));
             if asked.is_none_or(|asked| asked > limit) {
                 return Err(Refused::Rate);
             }
         }
-        let seconds = self.time_s.unwrap_or(0);
-        let is_endless = seconds == 0 && self.bytes == 0 && self.blocks == 0;
+        let seconds = self.end.time_s.unwrap_or(0);
+        let is_endless = seconds == 0 && self.end.bytes == 0 && self.end.blocks == 0;
         if limits.time_s < 86400 && (is_endless || seconds > limits.time_s) {
             return Err(Refused::Time);
         }
@@ -285,50 +339,50 @@ impl Params {
         let some = |number: Option<u32>| number.map(|number| Json::Int(number.into()));
         let one = |is: bool| is.then_some(Json::Int(1));
         let text = |text: &Option<String>| text.as_deref().map(Json::text);
-        let trains = |value: i64| self.udp.then_some(Json::Int(value));
+        let trains = |value: i64| self.transport.udp.then_some(Json::Int(value));
         let entries = [
             (self.protocol(["tcp", "udp", "sctp"]), flag(true)),
-            ("omit", number(self.omit_s.into())),
+            ("omit", number(self.end.omit_s.into())),
             ("server_affinity", some(self.server_processor)),
-            ("time", number(self.time_s.unwrap_or(0).into())),
-            ("num", number(self.bytes)),
-            ("blockcount", number(self.blocks)),
-            ("MSS", some(self.segment)),
-            ("nodelay", flag(self.no_delay)),
-            ("parallel", number(self.streams.into())),
-            ("reverse", flag(self.reverse)),
-            ("bidirectional", flag(self.bidir)),
-            ("mptcp", flag(self.multipath)),
-            ("window", some(self.window)),
-            ("len", number(self.block.into())),
-            ("bandwidth", self.rate.map(|rate| Json::Int(rate as i64))),
-            ("fqrate", self.kernel_rate.map(|rate| Json::Int(rate as i64))),
+            ("time", number(self.end.time_s.unwrap_or(0).into())),
+            ("num", number(self.end.bytes)),
+            ("blockcount", number(self.end.blocks)),
+            ("MSS", some(self.socket.segment)),
+            ("nodelay", flag(self.socket.no_delay)),
+            ("parallel", number(self.flow.streams.into())),
+            ("reverse", flag(self.flow.reverse)),
+            ("bidirectional", flag(self.flow.bidir)),
+            ("mptcp", flag(self.transport.multipath)),
+            ("window", some(self.socket.window)),
+            ("len", number(self.flow.block.into())),
+            ("bandwidth", self.pace.rate.map(|rate| Json::Int(rate as i64))),
+            ("fqrate", self.pace.kernel_rate.map(|rate| Json::Int(rate as i64))),
             ("pacing_timer", number(1000)),
-            ("burst", (self.burst > 1).then_some(Json::Int(self.burst.into()))),
-            ("gso", trains(self.trains.into())),
-            ("gso_dg_size", trains(if self.trains { self.block.into() } else { 0 })),
-            ("gso_bf_size", trains(i64::from(65507 / self.block.max(1) * self.block))),
-            ("gro", trains(self.trains.into())),
+            ("burst", (self.pace.burst > 1).then_some(Json::Int(self.pace.burst.into()))),
+            ("gso", trains(self.passing.trains.into())),
+            ("gso_dg_size", trains(if self.passing.trains { self.flow.block.into() } else { 0 })),
+            ("gso_bf_size", trains(i64::from(65507 / self.flow.block.max(1) * self.flow.block))),
+            ("gro", trains(self.passing.trains.into())),
             ("gro_bf_size", trains(65507)),
-            ("TOS", (self.service > 0).then_some(Json::Int(self.service.into()))),
-            ("flowlabel", some(self.flow_label)),
-            ("title", text(&self.title)),
-            ("extra_data", text(&self.extra_data)),
-            ("congestion", text(&self.congestion)),
-            ("get_server_output", one(self.get_output)),
-            ("udp_counters_64bit", one(self.wide)),
-            ("repeating_payload", one(self.repeats)),
-            ("zerocopy", one(self.lend)),
-            ("dont_fragment", one(self.whole)),
+            ("TOS", (self.socket.service > 0).then_some(Json::Int(self.socket.service.into()))),
+            ("flowlabel", some(self.socket.flow_label)),
+            ("title", text(&self.report.title)),
+            ("extra_data", text(&self.report.extra_data)),
+            ("congestion", text(&self.socket.congestion)),
+            ("get_server_output", one(self.report.get_output)),
+            ("udp_counters_64bit", one(self.passing.wide)),
+            ("repeating_payload", one(self.passing.repeats)),
+            ("zerocopy", one(self.passing.lend)),
+            ("dont_fragment", one(self.socket.whole)),
             ("authtoken", text(&self.token)),
-            ("skip_rx_copy", one(self.drop)),
+            ("skip_rx_copy", one(self.passing.drop)),
             ("client_version", Some(Json::text(VERSION))),
             ("plumb", Some(Json::Int(1))),
-            ("connect", one(self.connects)),
-            ("response", (self.response > 0).then_some(Json::Int(self.response.into()))),
-            ("busy_poll", (self.poll_us > 0).then_some(Json::Int(self.poll_us.into()))),
-            ("tx", (self.tx != Passing::Copy).then(|| Json::text(self.tx.name()))),
-            ("rx", (self.rx != Passing::Copy).then(|| Json::text(self.rx.name()))),
+            ("connect", one(self.trips.connects)),
+            ("response", (self.trips.response > 0).then_some(Json::Int(self.trips.response.into()))),
+            ("busy_poll", (self.trips.poll_us > 0).then_some(Json::Int(self.trips.poll_us.into()))),
+            ("tx", (self.passing.tx != Passing::Copy).then(|| Json::text(self.passing.tx.name()))),
+            ("rx", (self.passing.rx != Passing::Copy).then(|| Json::text(self.passing.rx.name()))),
         ];
         let there = entries.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
         Json::Map(there.collect())

@@ -24,6 +24,12 @@ fn params(line: &str) -> Params {
     }
 }
 
+fn with_block(block: u32, line: &str) -> Params {
+    let mut params = params(line);
+    params.flow.block = block;
+    params
+}
+
 fn wrong(line: &str) -> String {
     read(&words(line)).expect_err(line).to_string()
 }
@@ -32,21 +38,27 @@ fn wrong(line: &str) -> String {
 #[test]
 fn options_mean_what_they_mean_to_iperf3() {
     let plain = params("");
-    assert_eq!((plain.time_s, plain.rate, plain.streams, plain.block), (Some(10), None, 1, 0));
-    assert_eq!(params("-u").rate, Some(1 << 20));
-    assert_eq!(params("-b1.5M/10 -t 3").rate, Some(1_500_000));
-    assert_eq!(params("-b 10g/10").burst, 10);
+    assert_eq!((plain.end.time_s, plain.pace.rate, plain.flow.streams, plain.flow.block), (Some(10), None, 1, 0));
+    assert_eq!(params("-u").pace.rate, Some(1 << 20));
+    assert_eq!(params("-b1.5M/10 -t 3").pace.rate, Some(1_500_000));
+    assert_eq!(params("-b 10g/10").pace.burst, 10);
     let sized = params("-n 1.5M -l 8k -w 64K -P4 -RN");
-    assert_eq!((sized.bytes, sized.block, sized.window, sized.time_s), (3 << 19, 8192, Some(65536), None));
-    assert!(sized.reverse && sized.no_delay && sized.streams == 4);
-    assert_eq!([params("-S 0x10"), params("-S 020"), params("-S 16")].map(|params| params.service), [16; 3]);
     assert_eq!(
-        ["ef", "AF41", "cs1", "va", "0x2e", "lowdelay"].map(|name| params(&format!("--dscp {name}")).service),
+        (sized.end.bytes, sized.flow.block, sized.socket.window, sized.end.time_s),
+        (3 << 19, 8192, Some(65536), None)
+    );
+    assert!(sized.flow.reverse && sized.socket.no_delay && sized.flow.streams == 4);
+    assert_eq!([params("-S 0x10"), params("-S 020"), params("-S 16")].map(|params| params.socket.service), [16; 3]);
+    assert_eq!(
+        ["ef", "AF41", "cs1", "va", "0x2e", "lowdelay"].map(|name| params(&format!("--dscp {name}")).socket.service),
         [0xb8, 0x88, 0x20, 0xb0, 0xb8, 0x10]
     );
     let more = params("-m --fq-rate 1.5M -L 0xfffff --dont-fragment --repeating-payload -A 1,2");
-    assert_eq!((more.kernel_rate, more.flow_label, more.server_processor), (Some(1_500_000), Some(0xfffff), Some(2)));
-    assert!(more.multipath && more.whole && more.repeats);
+    assert_eq!(
+        (more.pace.kernel_rate, more.socket.flow_label, more.server_processor),
+        (Some(1_500_000), Some(0xfffff), Some(2))
+    );
+    assert!(more.transport.multipath && more.socket.whole && more.passing.repeats);
     let own = asked("-c fe80::1%eth0 -A 1 -R --rcv-timeout 500 --snd-timeout 7 --cntl-ka=9//2 --timestamps -F f");
     assert_eq!(
         (own.device.as_deref(), own.processor, own.receive_ms, own.send_ms),
@@ -54,8 +66,8 @@ fn options_mean_what_they_mean_to_iperf3() {
     );
     assert_eq!((own.keep_alive, own.stamp.as_deref()), ([Some(9), None, Some(2)], Some("%c ")));
     let End::Client(client) = own.end else { panic!() };
-    assert_eq!((&*client.host, client.params.time_s), ("fe80::1", Some(10)));
-    assert_eq!(params("-F f").time_s, None, "the file is where it ends");
+    assert_eq!((&*client.host, client.params.end.time_s), ("fe80::1", Some(10)));
+    assert_eq!(params("-F f").end.time_s, None, "the file is where it ends");
     let server = asked("-s --server-bitrate-limit 2G/7 --idle-timeout 3 -B ::1%lo --timestamps=%H");
     assert_eq!((server.device.as_deref(), server.stamp.as_deref()), (Some("lo"), Some("%H")));
     assert!(matches!(
@@ -133,7 +145,7 @@ fn help_names_every_option() {
 // Protects stock servers: what they are sent is what a stock client sends, and Plumb's own keys besides. Source: goldens.
 #[test]
 fn parameters_are_those_of_iperf3() {
-    let sent = Params { block: 16384, ..params("-t 1 -b 1M") }.json().line();
+    let sent = with_block(16384, "-t 1 -b 1M").json().line();
     let stock = r#"{"tcp":true,"omit":0,"time":1,"num":0,"blockcount":0,"parallel":1,"len":16384,"bandwidth":1000000,"pacing_timer":1000,"client_version":"#;
     assert!(sent.starts_with(stock), "{sent}");
     assert!(!sent.contains("false"), "for iperf3, false is true: {sent}");
@@ -145,7 +157,8 @@ fn parameters_are_those_of_iperf3() {
     ] {
         let sent = params(line);
         let read = Params::read(sent.json().line().as_bytes(), &limits).unwrap();
-        let expected = Params { time_s: Some(sent.time_s.unwrap_or(0)), is_plumb: true, ..sent };
+        let mut expected = Params { is_plumb: true, ..sent };
+        expected.end.time_s = Some(expected.end.time_s.unwrap_or(0));
         assert_eq!(read, expected, "{line}");
     }
 }
@@ -197,7 +210,7 @@ fn hostile_parameters_are_refused() {
 fn limits_of_a_server_hold() {
     let limits = Limits { rate: Some(10_000_000), time_s: 60 };
     let of = |line: &str| {
-        let asked = Params { block: 1400, ..params(line) };
+        let asked = with_block(1400, line);
         Params::read(asked.json().line().as_bytes(), &limits).err()
     };
     assert_eq!(of("-b 10M -t 60"), None);
@@ -281,9 +294,9 @@ fn numbers_are_printed_as_iperf3_does() {
 }
 
 fn report(line: &str, is_server: bool) -> Report {
-    let params = Params { block: 1400, ..params(line) };
-    let directions: &[bool] = if params.bidir { &[true, false] } else { &[!params.reverse] };
-    let all = directions.iter().flat_map(|&sends| (0..params.streams).map(move |_| sends != is_server));
+    let params = with_block(1400, line);
+    let directions: &[bool] = if params.flow.bidir { &[true, false] } else { &[!params.flow.reverse] };
+    let all = directions.iter().flat_map(|&sends| (0..params.flow.streams).map(move |_| sends != is_server));
     let stream = |(number, sends)| Opened {
         socket: 5 + 2 * number,
         sends,
@@ -434,7 +447,7 @@ fn json_of_datagrams_and_of_both_directions_has_the_keys_of_iperf3() {
         let rows: Vec<Row> = client
             .streams
             .iter()
-            .map(|stream| match (client.params.udp, stream.sends) {
+            .map(|stream| match (client.params.transport.udp, stream.sends) {
                 (false, true) => Row { retransmits: Some(0), tcp: Some(TcpRow::default()), ..SECOND },
                 _ => SECOND,
             })
@@ -442,7 +455,7 @@ fn json_of_datagrams_and_of_both_directions_has_the_keys_of_iperf3() {
         // Of what the other end sends, it is the other end that says how often it sent again.
         let whole = |row: &Row| Whole { sent: Row { tcp: None, ..*row }, received: SECOND, ..Whole::default() };
         let congestion = ["bbr", "bbr"].map(|name| Some(name.to_owned()));
-        let again = |whole: Whole| match client.params.udp {
+        let again = |whole: Whole| match client.params.transport.udp {
             true => whole,
             false => Whole { sent: Row { retransmits: Some(0), ..whole.sent }, ..whole },
         };
@@ -463,19 +476,20 @@ fn json_of_datagrams_and_of_both_directions_has_the_keys_of_iperf3() {
 // Protects the engine from the wire: what a client asks for becomes the work of both ends.
 #[test]
 fn parameters_become_work() {
-    let work = flow(&Params { block: 1400, ..params("-u -b 8M/5 --udp-counters-64bit") }, true, false);
+    let work = flow(&with_block(1400, "-u -b 8M/5 --udp-counters-64bit"), true, false);
     assert_eq!((work.op, work.transport, work.block, work.burst), (NetOp::Send, Transport::Udp, 1400, 5));
     assert_eq!(work.rate.map(|rate| rate.0), Some(1e6));
     assert!(work.form == plumb_workload::net::DatagramForm::Iperf3Wide && !work.trains && work.problem().is_none());
-    let both = Params { block: 131072, ..params("-Z --skip-rx-copy -b 0") };
+    let both = with_block(131072, "-Z --skip-rx-copy -b 0");
     assert_eq!((flow(&both, true, true).passing, flow(&both, false, true).passing), (Passing::Lend, Passing::Drop));
     assert_eq!((flow(&both, true, true).rate, flow(&both, true, true).trains), (None, true));
-    let trips = Params { block: 64, response: 128, rate: Some(1000), ..Params::default() };
+    let mut trips = Params::default();
+    (trips.flow.block, trips.trips.response, trips.pace.rate) = (64, 128, Some(1000));
     let (asks, answers) = (flow(&trips, true, false), flow(&trips, false, false));
     assert_eq!((asks.op, answers.op, asks.response), (NetOp::Request, NetOp::Respond, 128));
     assert_eq!(asks.rate.map(|rate| rate.0), Some(1000.0), "a second");
-    let connects = Params { connects: true, ..trips };
-    assert_eq!([true, false].map(|sends| flow(&connects, sends, false).op), [NetOp::Connect, NetOp::Accept]);
+    trips.trips.connects = true;
+    assert_eq!([true, false].map(|sends| flow(&trips, sends, false).op), [NetOp::Connect, NetOp::Accept]);
 }
 
 proptest! {

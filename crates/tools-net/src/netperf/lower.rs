@@ -51,27 +51,27 @@ pub fn length_ops(length: Length, work: &NetWork) -> u64 {
 impl NetperfSettings {
     /// What the server is asked for, with the addresses of data where they are not the control connection's.
     pub fn request(&self, client: (Option<IpAddr>, u16), server: Option<IpAddr>, is_v6: bool) -> Request {
-        let to_client = self.direction == Direction::ToClient;
+        let to_client = self.test.direction == Direction::ToClient;
         Request {
-            direction: self.direction,
-            udp: self.udp,
-            connects: self.connects,
-            only_connects: self.only_connects,
-            sendfile: self.sendfile,
-            no_delay: self.no_delay.remote,
-            cpu: self.cpu.remote,
-            routed: self.routed,
-            buffers: self.buffers.remote,
-            sizes: [self.send.remote.filter(|_| to_client), self.receive.remote.filter(|_| !to_client)],
-            trip: self.trip,
-            length: self.length,
-            port: self.data_ports.remote,
+            direction: self.test.direction,
+            udp: self.test.udp,
+            connects: self.test.connects,
+            only_connects: self.test.only_connects,
+            sendfile: self.test.sendfile,
+            no_delay: self.socket.no_delay.remote,
+            cpu: self.output.cpu.remote,
+            routed: self.socket.routed,
+            buffers: self.socket.buffers.remote,
+            sizes: [self.data.send.remote.filter(|_| to_client), self.data.receive.remote.filter(|_| !to_client)],
+            trip: self.data.trip,
+            length: self.test.length,
+            port: self.data.ports.remote,
             is_v6: Some(is_v6),
             client_port: client.1,
             client: client.0,
             server,
-            service: self.service.remote,
-            congestion: self.congestion.remote.clone(),
+            service: self.socket.service.remote,
+            congestion: self.socket.congestion.remote.clone(),
             processor: self.processor.remote,
         }
     }

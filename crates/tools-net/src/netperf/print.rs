@@ -2,7 +2,7 @@
 
 use super::exchange::{Cpu, Direction};
 use super::selectors::{BLOCKS, SELECTORS};
-use super::settings::{Form, NetperfSettings, Pair, Unit};
+use super::settings::{Form, NetperfSettings, Pair, TestOptions, Unit};
 use crate::iperf3::general;
 use plumb_result::Histogram;
 use std::fmt::Write as _;
@@ -110,11 +110,11 @@ fn scale(letter: char) -> (f64, &'static str) {
 
 impl NetperfSettings {
     pub(super) fn is_trips(&self) -> bool {
-        self.direction == Direction::RoundTrips
+        self.test.direction == Direction::RoundTrips
     }
 
     fn scale(&self) -> (f64, &'static str) {
-        scale(if let Unit::Letter(letter) = self.unit { letter } else { 'm' })
+        scale(if let Unit::Letter(letter) = self.output.unit { letter } else { 'm' })
     }
 
     /// A throughput in the unit of the test, from what was done each second.
@@ -123,7 +123,7 @@ impl NetperfSettings {
     }
 
     fn in_trips(&self) -> bool {
-        self.is_trips() && (self.unit == Unit::OfTest || self.only_connects)
+        self.is_trips() && (self.output.unit == Unit::OfTest || self.test.only_connects)
     }
 
     /// The unit, as it is printed.
@@ -134,7 +134,7 @@ impl NetperfSettings {
     /// An interim result.
     pub fn interim(&self, Interim { number, rate, seconds, ending }: Interim) -> String {
         let unit = self.unit_text();
-        match self.form {
+        match self.output.form {
             Form::Keys(_) => format!(
                 "NETPERF_INTERIM_RESULT[{number}]={rate:.2}\nNETPERF_UNITS[{number}]={unit}\n\
                  NETPERF_INTERVAL[{number}]={seconds:.3}\nNETPERF_ENDING[{number}]={ending:.3}\n"
@@ -147,7 +147,7 @@ impl NetperfSettings {
 
 /// The line that names the test: from whom to whom, over which family.
 pub fn title(settings: &NetperfSettings, source: Option<(&str, u16)>, target: (&str, u16), is_v6: bool) -> String {
-    let NetperfSettings { direction, udp, connects, is_omni, sendfile, .. } = *settings;
+    let TestOptions { direction, udp, connects, is_omni, sendfile, .. } = settings.test;
     let family = if is_v6 { "AF_INET6" } else { "AF_INET" };
     let name = match (is_omni, direction) {
         (true, Direction::ToServer) => "OMNI Send",
@@ -158,25 +158,25 @@ pub fn title(settings: &NetperfSettings, source: Option<(&str, u16)>, target: (&
         (false, Direction::ToServer) => "MIGRATED TCP STREAM",
         (false, Direction::ToClient) => "MIGRATED TCP MAERTS",
         (false, Direction::RoundTrips) if udp => "MIGRATED UDP REQUEST/RESPONSE",
-        (false, Direction::RoundTrips) if settings.only_connects => "TCP Connect/Close",
+        (false, Direction::RoundTrips) if settings.test.only_connects => "TCP Connect/Close",
         (false, Direction::RoundTrips) if connects => "MIGRATED TCP Connect/Request/Response",
         (false, Direction::RoundTrips) => "MIGRATED TCP REQUEST/RESPONSE",
     };
     let any = if is_v6 { ":: (::)" } else { "0.0.0.0 (0.0.0.0)" };
     let source = source.map_or_else(|| format!("{any} port 0"), |(host, port)| format!("{host} () port {port}"));
     let mut text = format!("{name} TEST from {source} {family} to {} () port {} {family}", target.0, target.1);
-    if let Some((level, width)) = settings.confidence {
+    if let Some((level, width)) = settings.repetition.confidence {
         let _ = write!(text, " : +/-{:.3}% @ {level:2}% conf. ", width / 2.0);
     }
-    if settings.no_delay.local || settings.no_delay.remote {
+    if settings.socket.no_delay.local || settings.socket.no_delay.remote {
         text += " : nodelay";
     }
-    if settings.direct.is_some() {
+    if settings.control.direct.is_some() {
         text += " : no control";
     }
     text += " : demo";
     if settings.is_trips() && !connects && !is_omni {
-        let _ = write!(text, " : first burst {}", settings.burst);
+        let _ = write!(text, " : first burst {}", settings.test.burst);
     }
     if settings.processor != Pair::default() {
         text += " : cpu bind";
@@ -216,7 +216,7 @@ pub fn demand(cpu: Option<Cpu>, seconds: f64, units: f64) -> f64 {
 impl Report<'_> {
     /// What is printed at the end.
     pub fn text(&self) -> String {
-        match &self.settings.form {
+        match &self.settings.output.form {
             Form::Table => self.table(),
             Form::Keys(names) => {
                 names.iter().filter_map(|name| Some(format!("{name}={}\n", self.value(name)?))).collect()
@@ -225,7 +225,7 @@ impl Report<'_> {
                 let title = |name: &&str| title_of(name).split('|').filter(|line| !line.is_empty()).collect::<Vec<_>>();
                 let head: Vec<String> = names.iter().map(|name| title(name).join(" ")).collect();
                 let row: Vec<String> = names.iter().map(|name| self.value(name).unwrap_or_default()).collect();
-                let head = if self.settings.headers { head.join(",") + "\n" } else { String::new() };
+                let head = if self.settings.output.headers { head.join(",") + "\n" } else { String::new() };
                 head + &row.join(",") + "\n"
             }
             Form::Columns(names) => self.columns(names),
@@ -252,15 +252,17 @@ impl Report<'_> {
                 let _ = write!(row, "{cell:<width$} ");
             }
         }
-        let rows = if self.settings.headers { &rows[..] } else { &rows[4..] };
+        let rows = if self.settings.output.headers { &rows[..] } else { &rows[4..] };
         text + &rows.join("\n") + "\n"
     }
 
     fn units_done(&self) -> f64 {
-        match self.settings.direction {
+        match self.settings.test.direction {
             Direction::RoundTrips if self.settings.in_trips() => self.trips as f64,
             // KiB both ways, where the throughput is one of bytes.
-            Direction::RoundTrips => self.trips as f64 * f64::from(self.settings.trip.iter().sum::<u32>()) / 1024.0,
+            Direction::RoundTrips => {
+                self.trips as f64 * f64::from(self.settings.data.trip.iter().sum::<u32>()) / 1024.0
+            }
             Direction::ToServer => self.far_bytes().unwrap_or(self.remote.received.0) as f64 / 1024.0,
             Direction::ToClient => self.local.received.0 as f64 / 1024.0,
         }
@@ -281,25 +283,25 @@ impl Report<'_> {
 
     /// `-B`, which is printed where there are no titles.
     fn brand(&self) -> &str {
-        if self.settings.headers { "" } else { &self.settings.brand }
+        if self.settings.output.headers { "" } else { &self.settings.output.brand }
     }
 
     fn table(&self) -> String {
         let settings = self.settings;
         let brand = self.brand();
-        if settings.verbosity == 0 {
+        if settings.output.verbosity == 0 {
             let [demand, far_demand] = self.demands();
             let [(_, how), (_, far_how)] = [Self::busy(&self.local), Self::busy(&self.remote)];
-            let datagrams = settings.udp && !settings.is_trips();
+            let datagrams = settings.test.udp && !settings.is_trips();
             // Tests that connect print neither the letter nor the brand.
-            if settings.connects {
-                return match (settings.cpu.local, settings.cpu.remote) {
+            if settings.test.connects {
+                return match (settings.output.cpu.local, settings.output.cpu.remote) {
                     (true, _) => format!("{demand:6.3}\n"),
                     (_, true) => format!("{far_demand:6.3}\n"),
                     _ => format!("{:7.2}\n", self.throughput),
                 };
             }
-            return match (settings.cpu.local, settings.cpu.remote, datagrams) {
+            return match (settings.output.cpu.local, settings.output.cpu.remote, datagrams) {
                 // The letter of the local end, whichever was measured.
                 (true, _, true) => format!("{demand:6.2} {how}\n"),
                 (_, true, true) => format!("{far_demand:6.2} {how}\n"),
@@ -309,8 +311,8 @@ impl Report<'_> {
                 _ => format!("{:7.2} {brand}\n", self.throughput),
             };
         }
-        let with_cpu = settings.cpu.local || settings.cpu.remote;
-        match (settings.direction, settings.udp) {
+        let with_cpu = settings.output.cpu.local || settings.output.cpu.remote;
+        match (settings.test.direction, settings.test.udp) {
             (Direction::RoundTrips, _) => self.trip_table(with_cpu),
             (_, true) => self.datagram_table(with_cpu),
             (_, false) => self.stream_table(with_cpu),
@@ -320,7 +322,7 @@ impl Report<'_> {
     /// Returns the time of a round trip by the rate of all and how many are under way, µs.
     pub(super) fn round_trip_us(&self) -> f64 {
         let rate = self.trips as f64 / self.seconds.max(1e-9);
-        1e6 * f64::from(1 + self.settings.burst) / rate.max(1e-9)
+        1e6 * f64::from(1 + self.settings.test.burst) / rate.max(1e-9)
     }
 
     /// Busy, or -1; and the letter of how that was measured.
@@ -336,7 +338,7 @@ impl Report<'_> {
 
     fn stream_table(&self, with_cpu: bool) -> String {
         let Report { settings, local, remote, seconds, throughput, .. } = self;
-        let to_server = settings.direction == Direction::ToServer;
+        let to_server = settings.test.direction == Direction::ToServer;
         let (sender, receiver) = if to_server { (local, remote) } else { (remote, local) };
         let [[_, _], [send_buffer, _], _] = sender.buffers;
         let receive_buffer = receiver.buffers[1][1];
@@ -347,7 +349,7 @@ impl Report<'_> {
         let ([(busy, how), (far_busy, far_how)], [demand, far_demand]) =
             ([Self::busy(local), Self::busy(remote)], self.demands());
         let ends = if to_server { ("Send", "Recv") } else { ("Recv", "Send") };
-        if settings.headers && with_cpu {
+        if settings.output.headers && with_cpu {
             let (one, other) = ends;
             let _ = write!(
                 text,
@@ -356,7 +358,7 @@ impl Report<'_> {
                  Size   Size    Size     Time     Throughput  local    remote   local   remote\n\
                  bytes  bytes   bytes    secs.    {unit:<8}/s  % {how}      % {far_how}      us/KB   us/KB\n\n"
             );
-        } else if settings.headers {
+        } else if settings.output.headers {
             let _ = write!(
                 text,
                 "Recv   Send    Send                          \nSocket Socket  Message  Elapsed              \n\
@@ -372,12 +374,12 @@ impl Report<'_> {
         } else {
             let _ = writeln!(text, "{throughput:7.2}   {brand}");
         }
-        if settings.verbosity > 1 {
+        if settings.output.verbosity > 1 {
             let per = |(bytes, calls): (u64, u64)| bytes as f64 / calls.max(1) as f64;
             let (near, far) = if to_server { (local.sent, remote.received) } else { (local.received, remote.sent) };
             let (one, other) = ends;
             let [align, offset] = self.far_alignment();
-            let moved = if settings.sendfile { general(near.0 as f64, 4) } else { near.0.to_string() };
+            let moved = if settings.test.sendfile { general(near.0 as f64, 4) } else { near.0.to_string() };
             let _ = write!(
                 text,
                 "\nAlignment      Offset         Bytes    Bytes       {one}s   Bytes    {other}s\n\
@@ -423,7 +425,7 @@ impl Report<'_> {
             );
             (head, [self.rate(local.sent.0), self.rate(remote.received.0)].map(|rate| format!("{rate:7.2}")))
         };
-        let head = if settings.headers { head } else { String::new() };
+        let head = if settings.output.headers { head } else { String::new() };
         let [near, far] = ends;
         format!(
             "{head}{:6}  {:6}   {seconds:<6.2}     {:6} {:6}    {near}\n{:6}           {seconds:<6.2}     {:6}           {far}\n\n",
@@ -439,16 +441,16 @@ impl Report<'_> {
     fn trip_table(&self, with_cpu: bool) -> String {
         let Report { settings, local, remote, seconds, throughput, .. } = self;
         // netperf has none where each round trip has a connection.
-        let brand = if settings.connects { "" } else { self.brand() };
-        let [ask, answer] = settings.trip;
+        let brand = if settings.test.connects { "" } else { self.brand() };
+        let [ask, answer] = settings.data.trip;
         let buffer = |end: &End, which: usize| end.buffers[1][which].unwrap_or(0);
         let (near, far) = ((buffer(local, 0), buffer(local, 1)), (buffer(remote, 0), buffer(remote, 1)));
         // netperf's headers of connections say so in every unit.
-        let (wide, unit) = (settings.in_trips() || settings.connects, settings.scale().1);
+        let (wide, unit) = (settings.in_trips() || settings.test.connects, settings.scale().1);
         let mut text = String::new();
-        if settings.headers && with_cpu {
+        if settings.output.headers && with_cpu {
             // netperf prints no letters of methods where each round trip has a connection.
-            let method = |end: &End| if settings.connects { " " } else { Self::busy(end).1 };
+            let method = |end: &End| if settings.test.connects { " " } else { Self::busy(end).1 };
             let (title, rate, per) = if wide { ("Trans.", "Rate", "us/Tr") } else { ("Tput", unit, "us/KB") };
             let _ = write!(
                 text,
@@ -458,11 +460,11 @@ impl Report<'_> {
                 method(local),
                 method(remote)
             );
-        } else if settings.headers && wide {
+        } else if settings.output.headers && wide {
             text += "Local /Remote\nSocket Size   Request  Resp.   Elapsed  Trans.\n\
                      Send   Recv   Size     Size    Time     Rate         \n\
                      bytes  Bytes  bytes    bytes   secs.    per sec   \n\n";
-        } else if settings.headers {
+        } else if settings.output.headers {
             let _ = write!(
                 text,
                 "Local /Remote\nSocket Size   Request  Resp.   Elapsed  \n\
@@ -488,14 +490,14 @@ impl Report<'_> {
             )
         };
         let _ = writeln!(text, "{:<6} {:<6}", far.0, far.1);
-        if settings.verbosity > 1 && settings.connects {
+        if settings.output.verbosity > 1 && settings.test.connects {
             let [align, offset] = self.far_alignment();
             let _ = write!(
                 text,
                 "\nAlignment      Offset\nLocal  Remote  Local  Remote\nSend   Recv    Send   Recv\n{:5}  {align:5}   {:5}  {offset:5}\n",
                 8, 0
             );
-        } else if settings.verbosity > 1 && !settings.udp {
+        } else if settings.output.verbosity > 1 && !settings.test.udp {
             let rate = self.trips as f64 / self.seconds.max(1e-9);
             let far = if remote.is_silent { [-1; 2] } else { [0; 2] };
             let out = |bytes: u32| f64::from(bytes) * rate / settings.scale().0;

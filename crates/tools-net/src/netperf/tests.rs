@@ -229,7 +229,7 @@ fn a_file_is_sent_in_the_words_of_netperf() {
     assert_eq!((results.received, results.cpu), ((15_324_000, 4_751), Some(cpu)));
     assert_eq!(Results::read(&results.message(read.reply()), read.reply()), results);
     let all = settings("-t tcp_sendfile -F name,other");
-    assert_eq!((all.sendfile, all.file.as_deref()), (true, Some("name")));
+    assert_eq!((all.test.sendfile, all.test.file.as_deref()), (true, Some("name")));
     assert_eq!(flow(&own, false, [3_000, 1]).passing, Passing::SendFile);
 }
 
@@ -237,26 +237,35 @@ fn a_file_is_sent_in_the_words_of_netperf() {
 #[test]
 fn lines_mean_what_they_mean_to_netperf() {
     let all = settings("-t TCP_MAERTS -- -m 64K,32K -M ,16k -s 100000,50000 -S 60000 -D ,1 -K cubic -r 5,");
-    assert_eq!((all.send.local, all.send.remote), (Some(65_536), Some(32_768)));
-    assert_eq!((all.receive.local, all.receive.remote), (None, Some(16_000)));
-    assert_eq!((all.buffers.local, all.buffers.remote), ([Some(100_000), Some(50_000)], [Some(60_000); 2]));
-    assert_eq!((all.no_delay.local, all.no_delay.remote), (false, true));
-    assert_eq!((all.congestion.local.as_deref(), all.congestion.remote.as_deref()), (Some("cubic"), Some("cubic")));
-    assert_eq!(all.trip, [5, 1]);
+    assert_eq!((all.data.send.local, all.data.send.remote), (Some(65_536), Some(32_768)));
+    assert_eq!((all.data.receive.local, all.data.receive.remote), (None, Some(16_000)));
+    assert_eq!(
+        (all.socket.buffers.local, all.socket.buffers.remote),
+        ([Some(100_000), Some(50_000)], [Some(60_000); 2])
+    );
+    assert_eq!((all.socket.no_delay.local, all.socket.no_delay.remote), (false, true));
+    assert_eq!(
+        (all.socket.congestion.local.as_deref(), all.socket.congestion.remote.as_deref()),
+        (Some("cubic"), Some("cubic"))
+    );
+    assert_eq!(all.data.trip, [5, 1]);
 
     let all = settings(
         "-P 0 -v 0 -D -0.20 -4 -Y 0x0,0x10 -H 127.0.0.1 -p 12865 -t UDP_RR -l 12 -F /dev/urandom -- -e 2 -H 127.0.0.1 -k \
          THROUGHPUT,LOCAL_CONG_CONTROL",
     );
-    assert_eq!((all.interim_s, all.headers, all.verbosity, all.is_v6), (Some(0.2), false, 0, Some(false)));
-    assert_eq!((all.service.local, all.service.remote), (Some(0), Some(16)));
-    assert_eq!(all.form, Form::Keys(vec!["THROUGHPUT", "LOCAL_CONG_CONTROL"]));
+    assert_eq!(
+        (all.repetition.interim_s, all.output.headers, all.output.verbosity, all.control.is_v6),
+        (Some(0.2), false, 0, Some(false))
+    );
+    assert_eq!((all.socket.service.local, all.socket.service.remote), (Some(0), Some(16)));
+    assert_eq!(all.output.form, Form::Keys(vec!["THROUGHPUT", "LOCAL_CONG_CONTROL"]));
 
     let all = settings("-I 95,10 -i 20,4 -D 1,100 -l -5 -- -D -k");
-    assert_eq!((all.confidence, all.times), (Some((95, 10.0)), (4, 20)));
-    assert_eq!((all.length, all.no_delay.local), (Length::Count(5), true));
-    assert!(matches!(&all.form, Form::Keys(names) if names.len() == 6), "those of the test");
-    assert_eq!(settings("-I 99").times, (3, 10));
+    assert_eq!((all.repetition.confidence, all.repetition.times), (Some((95, 10.0)), (4, 20)));
+    assert_eq!((all.test.length, all.socket.no_delay.local), (Length::Count(5), true));
+    assert!(matches!(&all.output.form, Form::Keys(names) if names.len() == 6), "those of the test");
+    assert_eq!(settings("-I 99").repetition.times, (3, 10));
 }
 
 #[test]
@@ -412,8 +421,8 @@ fn tables_are_those_of_netperf() {
         ("-v 0 -t UDP_STREAM -B hello", "   0.00\n"),
     ] {
         let all = settings(line);
-        let local = if all.cpu.local { cpu(100.0) } else { End::default() };
-        let remote = if all.cpu.remote { cpu(50.0) } else { End::default() };
+        let local = if all.output.cpu.local { cpu(100.0) } else { End::default() };
+        let remote = if all.output.cpu.remote { cpu(50.0) } else { End::default() };
         assert_eq!(Report { trips: 172_255, ..report(&all, local, remote) }.text(), wanted, "{line}");
     }
 }
@@ -430,15 +439,15 @@ fn without_a_control_connection_data_goes_to_a_service() {
         ("-N -t UDP_RR -- -r 100,20", 7, "echo"),
     ] {
         let all = settings(line);
-        assert_eq!((all.data_ports.remote, all.direct), (port, Some(Direct::Usual(name))), "{line}");
-        assert_eq!(all.trip[0], all.trip[1], "{line}");
+        assert_eq!((all.data.ports.remote, all.control.direct), (port, Some(Direct::Usual(name))), "{line}");
+        assert_eq!(all.data.trip[0], all.data.trip[1], "{line}");
     }
     let all = settings("-N -C -Y 16,32 -t TCP_RR -- -P ,5000 -r 100,20 -D -K cubic -S 1000");
-    assert_eq!((all.data_ports.remote, all.direct, all.trip), (5000, Some(Direct::Named), [100, 20]));
-    assert_eq!((all.cpu.remote, all.no_delay.remote, all.service.remote), (false, false, None));
-    assert_eq!((&all.congestion.remote, all.buffers.remote), (&None, [None; 2]));
-    assert_eq!(settings("-N -t TCP_CC -- -P ,5000").direct, Some(Direct::Named));
-    assert!(settings("-C").cpu.remote, "as before");
+    assert_eq!((all.data.ports.remote, all.control.direct, all.data.trip), (5000, Some(Direct::Named), [100, 20]));
+    assert_eq!((all.output.cpu.remote, all.socket.no_delay.remote, all.socket.service.remote), (false, false, None));
+    assert_eq!((&all.socket.congestion.remote, all.socket.buffers.remote), (&None, [None; 2]));
+    assert_eq!(settings("-N -t TCP_CC -- -P ,5000").control.direct, Some(Direct::Named));
+    assert!(settings("-C").output.cpu.remote, "as before");
 
     let all = settings("-N -v 2 -c -C");
     assert!(
@@ -526,7 +535,7 @@ fn polling_is_an_option_in_front_of_all_others() {
     let read = |text: &str| super::read("netperf", &words(text));
     match read("--plumb-busy-poll=50 -t TCP_RR") {
         Ok(super::Asked::Run(settings)) => {
-            assert_eq!((settings.poll_us, settings.direction), (50, super::Direction::RoundTrips))
+            assert_eq!((settings.socket.poll_us, settings.test.direction), (50, super::Direction::RoundTrips))
         }
         other => panic!("{other:?}"),
     }

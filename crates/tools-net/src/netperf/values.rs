@@ -30,15 +30,15 @@ impl Report<'_> {
         let trip_rate = self.trips as f64 / self.seconds.max(1e-9);
         let trips = settings.is_trips();
         // Of requests that overtake each other, only the rate says how long they take.
-        let is_timed = settings.burst == 0;
+        let is_timed = settings.test.burst == 0;
         let us = |ns: Option<u64>| ns.filter(|_| is_timed).map_or(-1, |ns| (ns / 1000) as i64).to_string();
         Some(match name {
-            "SOCKET_TYPE" => if settings.udp { "Datagram" } else { "Stream" }.to_owned(),
-            "PROTOCOL" => if settings.udp { "UDP" } else { "TCP" }.to_owned(),
-            "DIRECTION" => match settings.direction {
+            "SOCKET_TYPE" => if settings.test.udp { "Datagram" } else { "Stream" }.to_owned(),
+            "PROTOCOL" => if settings.test.udp { "UDP" } else { "TCP" }.to_owned(),
+            "DIRECTION" => match settings.test.direction {
                 Direction::ToServer => "Send",
                 Direction::ToClient => "Receive",
-                Direction::RoundTrips if settings.connects => "Connect|Send|Recv",
+                Direction::RoundTrips if settings.test.connects => "Connect|Send|Recv",
                 Direction::RoundTrips => "Send|Recv",
             }
             .to_owned(),
@@ -46,8 +46,8 @@ impl Report<'_> {
             "THROUGHPUT" => format!("{:.2}", self.throughput),
             "THROUGHPUT_UNITS" => settings.unit_text(),
             "REQUEST_SIZE" | "RESPONSE_SIZE" if !trips => "-1".to_owned(),
-            "REQUEST_SIZE" => settings.trip[0].to_string(),
-            "RESPONSE_SIZE" => settings.trip[1].to_string(),
+            "REQUEST_SIZE" => settings.data.trip[0].to_string(),
+            "RESPONSE_SIZE" => settings.data.trip[1].to_string(),
             "SD_UNITS" => if trips { "usec/Tran" } else { "usec/KB" }.to_owned(),
             "CONFIDENCE_LEVEL" => confidence.map_or(0, |confidence| confidence.asked.0).to_string(),
             "CONFIDENCE_INTERVAL" => format!("{:.6}", confidence.map_or(-1.0, |confidence| confidence.asked.1)),
@@ -59,14 +59,14 @@ impl Report<'_> {
             "TRANSPORT_MSS" => self.segment.map_or(-1, i64::from).to_string(),
             "SOURCE_PORT" => self.source.1.to_string(),
             "SOURCE_ADDR" => self.source.0.clone(),
-            "DEST_PORT" => match settings.direct {
+            "DEST_PORT" => match settings.control.direct {
                 Some(Direct::Usual(name)) => name.to_owned(),
                 _ => self.target.1.to_string(),
             },
             "DEST_ADDR" => self.target.0.clone(),
             "SOURCE_FAMILY" | "DEST_FAMILY" => if self.is_v6 { "10" } else { "2" }.to_owned(),
-            "RESULT_BRAND" if settings.brand.is_empty() => return None,
-            "RESULT_BRAND" => format!("\"{}\"", settings.brand),
+            "RESULT_BRAND" if settings.output.brand.is_empty() => return None,
+            "RESULT_BRAND" => format!("\"{}\"", settings.output.brand),
             "UUID" => self.uuid.clone(),
             "MIN_LATENCY" => us(self.times.min()),
             "MAX_LATENCY" => us(self.times.max()),
@@ -125,7 +125,7 @@ impl Report<'_> {
             "SEND_WIDTH" | "RECV_WIDTH" => "1".to_owned(),
             "NODELAY" => u8::from(end.no_delay).to_string(),
             "SOCKET_TOS" => end.service.map_or_else(|| "0xffffffff".to_owned(), |tos| format!("0x{tos:02x}")),
-            "CONG_CONTROL" if settings.udp => String::new(),
+            "CONG_CONTROL" if settings.test.udp => String::new(),
             "CONG_CONTROL" => end.congestion.clone(),
             "FILL_FILE" => String::new(),
             "INTERFACE_VENDOR" | "INTERFACE_DEVICE" | "INTERFACE_SUBVENDOR" | "INTERFACE_SUBDEVICE" => {

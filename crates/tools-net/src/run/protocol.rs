@@ -8,7 +8,7 @@ use plumb_engine::net::{Counts, Flow, FlowEnd, LocalAddress, NetEnd, NetProtocol
 use plumb_result::{Datagrams, NET_SCHEMA, Network, Throughput};
 use plumb_tls::ChannelError;
 use plumb_tools_net::iperf3::{AUTHORIZATION_FAILED, End as Role, Iperf3Settings, Server, error_text};
-use plumb_tools_net::iperf3::{Output, Params, Results, StreamResult, stream_id};
+use plumb_tools_net::iperf3::{Output, Params, Results, StreamResult, TripParams, stream_id};
 use plumb_workload::Nanos;
 use plumb_workload::net::{Direction, NetLoad, Passing, Protocol, StreamLoad, TripLoad};
 use std::collections::BTreeMap;
@@ -95,49 +95,42 @@ fn params(request: &NetRequest<'_>) -> Params {
     let NetRequest { load, connections, time, rate, .. } = *request;
     let seconds = |time: Nanos| u32::try_from(time.0.div_ceil(1_000_000_000)).unwrap_or(u32::MAX).min(86_400);
     let protocol = load.protocol();
-    let common = Params {
-        udp: protocol == Protocol::Udp,
-        multipath: protocol == Protocol::Mptcp,
-        // Without one, until this end is told to stop.
-        time_s: Some(time.map_or(0, seconds)),
-        streams: connections,
-        congestion: load.congestion().map(str::to_owned),
-        rate: rate.map(|rate| rate as u64),
-        ..Params::default()
-    };
+    let mut params = Params::default();
+    params.transport.udp = protocol == Protocol::Udp;
+    params.transport.multipath = protocol == Protocol::Mptcp;
+    // Without a time, until this end stops.
+    params.end.time_s = Some(time.map_or(0, seconds));
+    params.flow.streams = connections;
+    params.socket.congestion = load.congestion().map(str::to_owned);
+    params.pace.rate = rate.map(|rate| rate as u64);
     match load {
         NetLoad::Stream(StreamLoad { direction, block, rate, tx, rx, .. }) => {
-            let usual = if common.udp { DATAGRAM_BYTES } else { BLOCK_BYTES };
-            let params = Params {
-                reverse: *direction == Direction::Receive,
-                block: block.map_or(usual, |block| block.0 as u32),
-                rate: rate.map(|rate| (rate.0 * 8.0) as u64),
-                ..common
-            };
+            let usual = if params.transport.udp { DATAGRAM_BYTES } else { BLOCK_BYTES };
+            params.flow.reverse = *direction == Direction::Receive;
+            params.flow.block = block.map_or(usual, |block| block.0 as u32);
+            params.pace.rate = rate.map(|rate| (rate.0 * 8.0) as u64);
             passing(params, *tx, *rx)
         }
         NetLoad::Rr(trips) | NetLoad::Crr(trips) => {
             let TripLoad { request, response, busy_poll, .. } = trips;
-            Params {
-                block: request.0 as u32,
+            params.flow.block = request.0 as u32;
+            params.trips = TripParams {
                 response: response.0 as u32,
                 connects: matches!(load, NetLoad::Crr(_)),
                 poll_us: busy_poll.0.div_ceil(1000) as u32,
-                ..common
-            }
+            };
+            params
         }
     }
 }
 
-/// The same with how bytes pass. Stock servers have words for two of the ways.
-pub fn passing(params: Params, tx: Passing, rx: Passing) -> Params {
-    Params {
-        lend: tx == Passing::Lend,
-        drop: rx == Passing::Drop,
-        tx: if tx == Passing::Lend { Passing::Copy } else { tx },
-        rx: if rx == Passing::Drop { Passing::Copy } else { rx },
-        ..params
-    }
+/// Sets how bytes pass. Stock servers have words for two of the ways.
+pub fn passing(mut params: Params, tx: Passing, rx: Passing) -> Params {
+    params.passing.lend = tx == Passing::Lend;
+    params.passing.drop = rx == Passing::Drop;
+    params.passing.tx = if tx == Passing::Lend { Passing::Copy } else { tx };
+    params.passing.rx = if rx == Passing::Drop { Passing::Copy } else { rx };
+    params
 }
 
 /// How bytes pass, where they are not copied at both ends.
@@ -158,8 +151,8 @@ pub fn with_copied(passing: Option<String>, [copied, told]: [u64; 2]) -> Option<
 /// What is known of the connections when they are made.
 fn known(request: &NetRequest<'_>, place: &Place, begun: &Begun) -> Network {
     let params = &begun.params;
-    let tx = if params.lend { Passing::Lend } else { params.tx };
-    let rx = if params.drop { Passing::Drop } else { params.rx };
+    let tx = if params.passing.lend { Passing::Lend } else { params.passing.tx };
+    let rx = if params.passing.drop { Passing::Drop } else { params.passing.rx };
     let local = begun.streams.first().and_then(|stream| stream.local.0.parse().ok());
     with_link(
         local,
@@ -175,11 +168,11 @@ fn known(request: &NetRequest<'_>, place: &Place, begun: &Begun) -> Network {
                 .filter(|which| *which != Protocol::Tcp)
                 .map(|which| which.name().to_owned()),
             passing: passing_words(tx, rx),
-            busy_poll_us: params.poll_us,
+            busy_poll_us: params.trips.poll_us,
             congestion: begun
                 .flows
                 .first()
-                .filter(|_| !params.udp && !params.connects)
+                .filter(|_| !params.transport.udp && !params.trips.connects)
                 .and_then(|flow| congestion(flow.socket.as_fd())),
             processors: plumb_probe::link::allowed_processors(),
             ..Network::default()
@@ -228,15 +221,15 @@ fn percent(ns: u64, seconds: f64) -> f64 {
 fn results(ended: &NetEnd, params: &Params, congestion: Option<String>) -> Results {
     let stream = |(number, end): (usize, &FlowEnd)| {
         let Counts { bytes, datagrams, .. } = end.counts;
-        let sent = params.udp && !params.reverse;
+        let sent = params.transport.udp && !params.flow.reverse;
         StreamResult {
             id: stream_id(number),
             bytes,
-            retransmits: end.tcp.filter(|_| !params.reverse).map_or(-1, |tcp| tcp.retransmits as i64),
+            retransmits: end.tcp.filter(|_| !params.flow.reverse).map_or(-1, |tcp| tcp.retransmits as i64),
             jitter_s: datagrams.jitter_us / 1e6,
             errors: datagrams.lost as i64,
             omitted_errors: Some(0),
-            packets: if sent { (bytes / u64::from(params.block.max(1))) as i64 } else { datagrams.highest as i64 },
+            packets: if sent { (bytes / u64::from(params.flow.block.max(1))) as i64 } else { datagrams.highest as i64 },
             omitted_packets: Some(0),
             seconds: ended.seconds,
         }
@@ -244,7 +237,7 @@ fn results(ended: &NetEnd, params: &Params, congestion: Option<String>) -> Resul
     let (user, system) = ended.cpu_ns;
     Results {
         cpu: [user + system, user, system].map(|ns| percent(ns, ended.seconds)),
-        has_retransmits: if params.reverse { -1 } else { i64::from(!params.udp) },
+        has_retransmits: if params.flow.reverse { -1 } else { i64::from(!params.transport.udp) },
         congestion,
         output: None,
         streams: ended.flows.iter().enumerate().map(stream).collect(),
@@ -255,17 +248,17 @@ fn results(ended: &NetEnd, params: &Params, congestion: Option<String>) -> Resul
 fn found(ended: &NetEnd, params: &Params, other: &Results, known: Network) -> Network {
     let tcp = ended.flows.first().and_then(|end| end.tcp).unwrap_or_default();
     let positive = |number: u64| Some(number).filter(|&number| number > 0);
-    let direction = if params.reverse { "receive" } else { "send" };
-    let is_stream = params.response == 0;
+    let direction = if params.flow.reverse { "receive" } else { "send" };
+    let is_stream = params.trips.response == 0;
     let own_bytes: u64 = ended.flows.iter().map(|end| end.counts.bytes).sum();
     let far_bytes: u64 = other.streams.iter().map(|stream| stream.bytes).sum();
     let far_seconds = other.streams.first().map_or(0.0, |stream| stream.seconds);
-    let (bytes, seconds) = match (params.reverse, far_seconds > 0.0) {
+    let (bytes, seconds) = match (params.flow.reverse, far_seconds > 0.0) {
         (true, _) => (own_bytes, ended.seconds),
         (false, true) => (far_bytes, far_seconds),
         (false, false) => (far_bytes, ended.seconds),
     };
-    let retransmits = match params.reverse {
+    let retransmits = match params.flow.reverse {
         false => Some(ended.flows.iter().filter_map(|end| end.tcp).map(|tcp| tcp.retransmits as i64).sum()),
         true => Some(other.streams.iter().map(|stream| stream.retransmits).sum::<i64>()).filter(|&again| again >= 0),
     };
@@ -274,7 +267,7 @@ fn found(ended: &NetEnd, params: &Params, other: &Results, known: Network) -> Ne
         direction: direction.to_owned(),
         bytes_per_second,
         link_share: known.interface_bits_per_second.map(|bits| bytes_per_second * 8.0 / bits),
-        retransmits: retransmits.filter(|_| !params.udp),
+        retransmits: retransmits.filter(|_| !params.transport.udp),
         processors: percent(ended.cpu_ns.0 + ended.cpu_ns.1, ended.seconds) / 100.0,
         processors_there: other.cpu[0] / 100.0,
     };
@@ -287,7 +280,7 @@ fn found(ended: &NetEnd, params: &Params, other: &Results, known: Network) -> Ne
         let far = other.streams.iter().fold((0, 0, 0, 0.0f64), |sum, stream| {
             (sum.0 + stream.packets, sum.1 + stream.errors, 0, sum.3.max(stream.jitter_s * 1e9))
         });
-        let (packets, lost, out_of_order, jitter_ns) = if params.reverse { own } else { far };
+        let (packets, lost, out_of_order, jitter_ns) = if params.flow.reverse { own } else { far };
         Datagrams { direction: direction.to_owned(), packets, lost, out_of_order, jitter_ns }
     };
     Network {
@@ -296,7 +289,7 @@ fn found(ended: &NetEnd, params: &Params, other: &Results, known: Network) -> Ne
         path_mtu: positive(tcp.path_mtu),
         tcp_rtt_ns: positive(tcp.rtt_us * 1000),
         throughput: if is_stream { vec![throughput] } else { Vec::new() },
-        datagrams: if is_stream && params.udp { vec![datagrams()] } else { Vec::new() },
+        datagrams: if is_stream && params.transport.udp { vec![datagrams()] } else { Vec::new() },
         passing: with_copied(known.passing.clone(), ended.copied),
         ..known
     }

@@ -5,7 +5,7 @@ use plumb_engine::net::LocalAddress;
 use plumb_engine::signals::StopFlag;
 use plumb_report::format;
 use plumb_result::{Datagrams, NET_SCHEMA, Network, RoundTrips, Throughput};
-use plumb_tools_net::iperf3::{Output, Params, Row, Unit};
+use plumb_tools_net::iperf3::{Output, Params, Row, TripParams, Unit};
 use plumb_tools_net_run::iperf3::TestError;
 use plumb_tools_net_run::iperf3::client::{Look, Place, Tested, test};
 use plumb_tools_net_run::iperf3::output::Out;
@@ -83,13 +83,17 @@ impl Bench {
 
     /// Round trips, at a rate or one behind the other.
     fn trips(&self, rate: Option<u64>, during: &'static str) -> Result<(RoundTrips, f64), TestError> {
-        self.rounds(Params { rate, ..Params::default() }, during)
+        let mut params = Params::default();
+        params.pace.rate = rate;
+        self.rounds(params, during)
     }
 
     /// The same of a kind: on one connection, or with one for each.
-    fn rounds(&self, kind: Params, during: &'static str) -> Result<(RoundTrips, f64), TestError> {
-        let (seconds, poll_us, multipath) = (Some(self.seconds), self.busy_poll_us, self.multipath);
-        let params = Params { time_s: seconds, block: TRIP_BYTES, response: TRIP_BYTES, poll_us, multipath, ..kind };
+    fn rounds(&self, mut params: Params, during: &'static str) -> Result<(RoundTrips, f64), TestError> {
+        params.transport.multipath = self.multipath;
+        params.end.time_s = Some(self.seconds);
+        (params.flow.block, params.trips.response) = (TRIP_BYTES, TRIP_BYTES);
+        params.trips.poll_us = self.busy_poll_us;
         let Tested { times, lost, seconds, .. } = self.test(&params)?;
         let per_second = times.count() as f64 / seconds.max(1e-9);
         Ok((RoundTrips::of(during, &times, lost), per_second))
@@ -97,17 +101,11 @@ impl Bench {
 
     /// Streams at full speed, with round trips at the same time where the other end answers them.
     fn load(&self, reverse: bool, during: Option<&'static str>) -> Result<(Option<RoundTrips>, Tested), TestError> {
-        let params = passing(
-            Params {
-                time_s: Some(self.seconds + 1),
-                streams: self.streams,
-                reverse,
-                multipath: self.multipath,
-                ..Params::default()
-            },
-            self.tx,
-            self.rx,
-        );
+        let mut params = Params::default();
+        params.transport.multipath = self.multipath;
+        params.end.time_s = Some(self.seconds + 1);
+        (params.flow.streams, params.flow.reverse) = (self.streams, reverse);
+        let params = passing(params, self.tx, self.rx);
         std::thread::scope(|scope| {
             let load = scope.spawn(|| self.test(&params));
             std::thread::sleep(LOAD_FIRST);
@@ -157,14 +155,12 @@ impl Bench {
 
     /// Datagrams in both directions at the same time.
     fn datagrams(&self) -> Result<Tested, TestError> {
-        self.test(&Params {
-            udp: true,
-            bidir: true,
-            time_s: Some(self.seconds),
-            block: DATAGRAM_BYTES,
-            rate: Some(self.datagram_rate),
-            ..Params::default()
-        })
+        let mut params = Params::default();
+        params.transport.udp = true;
+        params.end.time_s = Some(self.seconds);
+        (params.flow.bidir, params.flow.block) = (true, DATAGRAM_BYTES);
+        params.pace.rate = Some(self.datagram_rate);
+        self.test(&params)
     }
 
     /// Shows what goes on, with what is left before this part.
@@ -196,7 +192,10 @@ impl Bench {
         self.begins(&line, "connections", 2);
         // A socket without ports has one connection.
         let connections = match idle.is_some() && self.place.local_address.is_none() {
-            true => Some(self.rounds(Params { connects: true, ..Params::default() }, "connecting")?),
+            true => {
+                let trips = TripParams { connects: true, ..TripParams::default() };
+                Some(self.rounds(Params { trips, ..Params::default() }, "connecting")?)
+            }
             false => None,
         };
         self.begins(&line, "receiving", 3);
@@ -205,17 +204,11 @@ impl Bench {
         let (sending, sent) = self.load(false, while_loaded("sending"))?;
         self.begins(&line, "streams both ways", 5);
         let capacity_streams = self.streams.max(CAPACITY_STREAMS);
-        let capacity = self.test(&passing(
-            Params {
-                time_s: Some(self.seconds),
-                streams: capacity_streams,
-                bidir: true,
-                multipath: self.multipath,
-                ..Params::default()
-            },
-            self.tx,
-            self.rx,
-        ))?;
+        let mut params = Params::default();
+        params.transport.multipath = self.multipath;
+        params.end.time_s = Some(self.seconds);
+        (params.flow.streams, params.flow.bidir) = (capacity_streams, true);
+        let capacity = self.test(&passing(params, self.tx, self.rx))?;
         self.begins(&line, "datagrams", 6);
         let datagrams = if self.place.local_address.is_none() { Some(self.datagrams()?) } else { None };
         let largest = sent.ending.streams.first().map(|whole| whole.largest).unwrap_or_default();

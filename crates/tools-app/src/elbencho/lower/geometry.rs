@@ -54,14 +54,14 @@ pub(super) fn geometry(
     let found: Vec<Found> = settings.paths.iter().map(|path| places.look(path)).collect();
     let path_type = path_type(settings, &found)?;
     // elbencho maps the file all the same, so that audits read such a command line.
-    if settings.direct && settings.mmap {
+    if settings.ops.direct && settings.ops.mmap {
         return error("--mmap always goes through the page cache; remove --direct");
     }
     if settings.tree.is_some() {
         return tree_geometry(settings, path_type);
     }
     let moves = settings.phases.moves_data();
-    let mut file_bytes = settings.size;
+    let mut file_bytes = settings.dataset.size;
     if path_type != PathType::Directory {
         for (path, found) in settings.paths.iter().zip(&found) {
             if *found == Found::Absent && settings.phases.write {
@@ -70,11 +70,11 @@ pub(super) fn geometry(
             check_size(settings, path, *found, &mut file_bytes, notes)?;
         }
     }
-    if settings.block == 0 && file_bytes > 0 && moves {
+    if settings.ops.block == 0 && file_bytes > 0 && moves {
         return error("--block is 0; give a block size, such as -b 1m");
     }
-    let block_bytes = settings.block.min(file_bytes);
-    if (settings.direct || settings.rand || settings.strided)
+    let block_bytes = settings.ops.block.min(file_bytes);
+    if (settings.ops.direct || settings.order.rand || settings.order.strided)
         && moves
         && block_bytes > 0
         && !file_bytes.is_multiple_of(block_bytes)
@@ -85,16 +85,16 @@ pub(super) fn geometry(
         ));
         file_bytes = whole;
     }
-    let unaligned = settings.rand_unaligned && settings.rand && !settings.direct;
-    if settings.direct && moves && !block_bytes.is_multiple_of(SECTOR) {
+    let unaligned = settings.order.rand_unaligned && settings.order.rand && !settings.ops.direct;
+    if settings.ops.direct && moves && !block_bytes.is_multiple_of(SECTOR) {
         return error(format!(
             "direct I/O needs blocks that are a multiple of {SECTOR} bytes, and {block_bytes} is not; use another \
              --block"
         ));
     }
-    let mut random_bytes = settings.rand_amount;
+    let mut random_bytes = settings.order.rand_amount;
     if path_type == PathType::Directory {
-        if settings.strided {
+        if settings.order.strided {
             return error("--strided applies to files or devices; name those instead of a directory");
         }
     } else if moves {
@@ -106,12 +106,12 @@ pub(super) fn geometry(
                  blocks or fewer threads"
             ));
         }
-        if settings.rand {
+        if settings.order.rand {
             if random_bytes == 0 {
                 random_bytes = file_bytes.saturating_mul(settings.paths.len() as u64);
             }
             let round = block_bytes.saturating_mul(threads);
-            if random_bytes < round && !settings.infinite {
+            if random_bytes < round && !settings.schedule.infinite {
                 return error(format!(
                     "--randamount of {random_bytes} bytes is less than one block per thread; use at least {round}"
                 ));
@@ -134,24 +134,24 @@ fn tree_geometry(settings: &ElbenchoSettings, path_type: PathType) -> Result<Geo
     if path_type != PathType::Directory || settings.paths.len() > 1 {
         return error("a tree (--treefile, --treescan) needs one directory; name it as the only benchmark path");
     }
-    if settings.strided {
+    if settings.order.strided {
         return error("--strided applies to files or devices; use --treeroundrob for a tree");
     }
-    if moves && settings.block == 0 {
+    if moves && settings.ops.block == 0 {
         return error("--block is 0; give a block size, such as -b 1m");
     }
-    if settings.direct && moves && !settings.block.is_multiple_of(SECTOR) {
+    if settings.ops.direct && moves && !settings.ops.block.is_multiple_of(SECTOR) {
         return error(format!(
             "direct I/O needs blocks that are a multiple of {SECTOR} bytes, and {} is not; use another --block",
-            settings.block
+            settings.ops.block
         ));
     }
     Ok(Geometry {
         path_type,
-        file_bytes: settings.size,
-        block_bytes: settings.block,
+        file_bytes: settings.dataset.size,
+        block_bytes: settings.ops.block,
         random_bytes: 0,
-        unaligned: settings.rand_unaligned && settings.rand && !settings.direct,
+        unaligned: settings.order.rand_unaligned && settings.order.rand && !settings.ops.direct,
         tree: None,
     })
 }
@@ -224,7 +224,7 @@ fn check_size(
         if found == Found::Absent && !phases.write {
             return error(format!("{path} does not exist (No such file or directory); write it first (-w)"));
         }
-        if there == 0 && settings.size_said {
+        if there == 0 && settings.dataset.size_said {
             return error(format!("{path}: --size 0 leaves nothing to write or read; use --size above 0"));
         }
         if there == 0 {

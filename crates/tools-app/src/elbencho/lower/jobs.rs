@@ -51,7 +51,7 @@ pub(super) fn share(
     kind: PhaseKind,
     (thread, part): (u32, PartThreads),
 ) -> Result<Share, LowerError> {
-    let rank = settings.rank_offset.saturating_add(part.first).saturating_add(thread);
+    let rank = settings.placement.rank_offset.saturating_add(part.first).saturating_add(thread);
     let of = SharedWork { kind, rank, thread, part };
     if let Some(tree) = tree {
         return of_tree(settings, geometry, tree, of);
@@ -87,7 +87,7 @@ pub(super) fn idle(settings: &ElbenchoSettings, rank: u32) -> ShareWork {
 const NOTHING: Share = Share { work: None, rank_dirs: 0, entries: 0, bytes: 0, whole_files: None };
 
 fn directories(settings: &ElbenchoSettings, kind: PhaseKind, rank: u32) -> Share {
-    if settings.dirs == 0 {
+    if settings.dataset.dirs == 0 {
         return NOTHING;
     }
     let (ranks, own) = names::directories(settings, rank);
@@ -102,7 +102,7 @@ fn directories(settings: &ElbenchoSettings, kind: PhaseKind, rank: u32) -> Share
     // Threads that share directories find some already created or removed.
     let passes_over = match makes {
         true => Some(EEXIST),
-        false => (settings.dirsharing || settings.no_delete_errors).then_some(ENOENT),
+        false => (settings.dataset.dirsharing || settings.calls.no_delete_errors).then_some(ENOENT),
     };
     let op = if makes { OpKind::Mkdir } else { OpKind::Rmdir };
     let mut work = call_work(settings, Names::Made(paths), target, call, op, passes_over, rank);
@@ -116,7 +116,7 @@ fn calls(settings: &ElbenchoSettings, geometry: &Geometry, kind: PhaseKind, rank
     let entries = files.count() as u64;
     let (call, op, passes_over) = match kind {
         PhaseKind::Stat => (FileCall::Stat, OpKind::Stat, None),
-        _ => (FileCall::Unlink, OpKind::Unlink, settings.no_delete_errors.then_some(ENOENT)),
+        _ => (FileCall::Unlink, OpKind::Unlink, settings.calls.no_delete_errors.then_some(ENOENT)),
     };
     let mut work = call_work(settings, files, format!("files-of-r{rank}"), call, op, passes_over, rank);
     work.files.lengths = vec![Bytes(geometry.file_bytes)];
@@ -149,7 +149,7 @@ fn call_work(
         order: SweepOrder::Forward,
         block: Bytes(512),
         random_bytes: None,
-        repeat: settings.infinite,
+        repeat: settings.schedule.infinite,
         seed: 0,
         worker_number: rank.saturating_add(1),
     };
@@ -182,7 +182,7 @@ const LATER: PrepareFiles = PrepareFiles {
 
 /// Whether a thread reads, where others write.
 fn reads_instead(settings: &ElbenchoSettings, kind: PhaseKind, thread: u32) -> bool {
-    kind == PhaseKind::Write && matches!(settings.rwmix, Rwmix::Threads(threads) if thread < threads)
+    kind == PhaseKind::Write && matches!(settings.mix.rwmix, Rwmix::Threads(threads) if thread < threads)
 }
 
 /// The files of one thread, one after another.
@@ -205,7 +205,7 @@ fn own_files(settings: &ElbenchoSettings, geometry: &Geometry, kind: PhaseKind, 
 }
 
 fn order_in_files(settings: &ElbenchoSettings, geometry: &Geometry, kind: PhaseKind) -> SweepOrder {
-    match (settings.rand, settings.backward) {
+    match (settings.order.rand, settings.order.backward) {
         (true, _) => SweepOrder::Random(draw(settings, geometry, kind)),
         (_, true) => SweepOrder::Backward,
         _ => SweepOrder::Forward,
@@ -224,7 +224,7 @@ fn opened_in_turn(settings: &ElbenchoSettings, geometry: &Geometry, of: DataWork
     let output = &settings.output;
     work.log_ops |= output.latency || output.histogram || output.percentiles.is_some();
     // Entries that are read are distinguished from those that are written by their threads.
-    work.log_ops |= matches!(settings.rwmix, Rwmix::Threads(_)) && kind == PhaseKind::Write;
+    work.log_ops |= matches!(settings.mix.rwmix, Rwmix::Threads(_)) && kind == PhaseKind::Write;
     work
 }
 
@@ -292,7 +292,7 @@ fn of_tree(
 fn draw(settings: &ElbenchoSettings, geometry: &Geometry, kind: PhaseKind) -> SweepDraw {
     match kind {
         _ if geometry.unaligned => SweepDraw::Unaligned,
-        PhaseKind::Write if !settings.rand_algo_said => SweepDraw::Once,
+        PhaseKind::Write if !settings.order.rand_algo_said => SweepDraw::Once,
         _ => SweepDraw::Again,
     }
 }
@@ -310,16 +310,16 @@ fn shared_files(
     let blocks_per_file = file_bytes.div_ceil(block_bytes.max(1));
     let blocks = blocks_per_file.saturating_mul(count);
     let each = blocks / threads;
-    let (parts, order, bytes) = if settings.strided {
+    let (parts, order, bytes) = if settings.order.strided {
         let whole = |file| FilePart { file, start: Bytes(0), length: Bytes(file_bytes) };
         let order = SweepOrder::Strided { first: share, step: threads };
         ((0..settings.paths.len() as u32).map(whole).collect(), order, each.saturating_mul(block_bytes))
     } else {
         // The last one does what is left.
-        let last = if share + 1 == threads && !settings.rand { blocks } else { (share + 1) * each };
+        let last = if share + 1 == threads && !settings.order.rand { blocks } else { (share + 1) * each };
         let parts = parts_of(share * each, last, blocks_per_file, geometry);
         let bytes = parts.iter().fold(0, |sum: u64, part| sum.saturating_add(part.length.0));
-        match (settings.rand, settings.backward) {
+        match (settings.order.rand, settings.order.backward) {
             (true, _) => {
                 let draw = draw(settings, geometry, kind);
                 (parts, SweepOrder::Random(draw), geometry.random_bytes / threads)
@@ -336,14 +336,14 @@ fn shared_files(
     };
     let of = DataWork { kind, rank, thread, parts: SweepParts::Said(parts), order, files };
     let mut work = data_work(settings, geometry, of);
-    if settings.rand {
+    if settings.order.rand {
         work.sweep.random_bytes = Some(Bytes(bytes));
     }
     work.target_name = "paths".to_owned();
     work.rules.prepare = PrepareFiles {
         create: settings.phases.write,
         later: false,
-        allocation: if settings.rand && settings.phases.write { Allocation::Truncate } else { Allocation::None },
+        allocation: if settings.order.rand && settings.phases.write { Allocation::Truncate } else { Allocation::None },
         ..LATER
     };
     Share { work: Some(work), bytes, ..NOTHING }
@@ -370,10 +370,12 @@ fn sweep_does(settings: &ElbenchoSettings, kind: PhaseKind, rank: u32, thread: u
     if kind == PhaseKind::Read || reads_instead(settings, kind, thread) {
         return SweepOps::Read;
     }
-    match settings.rwmix {
+    match settings.mix.rwmix {
         Rwmix::Percent(100..) => SweepOps::Read,
         Rwmix::Percent(read_percent) => SweepOps::Mix { read_percent, first: rank % 100 },
-        _ if settings.verify_direct || settings.read_inline => SweepOps::Write { then: AfterWrite::ReadBack },
+        _ if settings.content.verify_direct || settings.content.read_inline => {
+            SweepOps::Write { then: AfterWrite::ReadBack }
+        }
         _ => SweepOps::Write { then: AfterWrite::Nothing },
     }
 }
@@ -399,43 +401,45 @@ fn data_work(settings: &ElbenchoSettings, geometry: &Geometry, work: DataWork) -
         order,
         block: Bytes(geometry.block_bytes.max(1)),
         random_bytes: None,
-        repeat: settings.infinite,
+        repeat: settings.schedule.infinite,
         seed: plumb_workload::Workload::DEFAULT_SEED ^ u64::from(kind == PhaseKind::Read) << 32,
         worker_number: rank.saturating_add(1),
     };
     let rules = FileRules {
-        direct: settings.direct,
+        direct: settings.ops.direct,
         drop_cached: false,
-        record_lock: settings.lock,
+        record_lock: settings.calls.lock,
         advice: Advices {
-            file: settings.file_advice.clone(),
-            mapping: if settings.mmap { settings.mapping_advice.clone() } else { Vec::new() },
+            file: settings.calls.file_advice.clone(),
+            mapping: if settings.ops.mmap { settings.calls.mapping_advice.clone() } else { Vec::new() },
         },
         at_open: AtOpen {
-            empty: settings.trunc && writes,
+            empty: settings.calls.trunc && writes,
             // What is beyond the end of a file cannot be written to through a mapping.
-            to_length: (settings.trunc_to_size || settings.mmap && geometry.path_type == PathType::Directory) && writes,
-            allocate: settings.preallocate && writes,
-            stat: settings.stat_inline && geometry.path_type == PathType::Directory,
+            to_length: (settings.calls.trunc_to_size || settings.ops.mmap && geometry.path_type == PathType::Directory)
+                && writes,
+            allocate: settings.calls.preallocate && writes,
+            stat: settings.calls.stat_inline && geometry.path_type == PathType::Directory,
         },
         new: NEW,
         ..FileRules::default()
     };
     let pace = Pace {
         bytes_per_second: limits(settings, kind, thread, does),
-        reads_count_as_writes: matches!(does, SweepOps::Mix { .. }) && settings.limit_write > 0,
+        reads_count_as_writes: matches!(does, SweepOps::Mix { .. }) && settings.mix.limit_write > 0,
         flow: balance(settings, kind, thread),
         ..Pace::default()
     };
-    let refill = settings.new_percent > 0 && settings.verify == 0;
+    let refill = settings.content.new_percent > 0 && settings.content.verify == 0;
     let content = BufferContent {
         refill,
-        refill_percent: if refill { settings.new_percent } else { 100 },
+        refill_percent: if refill { settings.content.new_percent } else { 100 },
         scramble: false,
         ..BufferContent::default()
     };
-    let verify = (settings.verify > 0 && (writes || kind == PhaseKind::Read)).then(|| salted(settings.verify));
-    let backend = match (settings.mmap, settings.iodepth) {
+    let verify =
+        (settings.content.verify > 0 && (writes || kind == PhaseKind::Read)).then(|| salted(settings.content.verify));
+    let backend = match (settings.ops.mmap, settings.ops.iodepth) {
         (true, _) => Backend::Mmap,
         (_, 2..) => Backend::Libaio { userspace_reap: false, vectored: false, nowait: false },
         _ => Backend::Psync,
@@ -450,14 +454,14 @@ fn data_work(settings: &ElbenchoSettings, geometry: &Geometry, work: DataWork) -
         content: Some(content),
         verify,
         backend,
-        depth: settings.iodepth,
+        depth: settings.ops.iodepth,
     }
 }
 
 /// The share of a thread if readers and writers are balanced.
 fn balance(settings: &ElbenchoSettings, kind: PhaseKind, thread: u32) -> Option<WeightedFlow> {
-    let Rwmix::Threads(readers) = settings.rwmix else { return None };
-    let percent = u32::from(settings.rwmix_balance.filter(|_| kind == PhaseKind::Write)?);
+    let Rwmix::Threads(readers) = settings.mix.rwmix else { return None };
+    let percent = u32::from(settings.mix.balance.filter(|_| kind == PhaseKind::Write)?);
     let writers = settings.threads.checked_sub(readers).filter(|writers| *writers > 0 && readers > 0)?;
     // All readers together weigh `percent * writers * readers`, all writers `(100 - percent) * readers * writers`.
     let weight = match reads_instead(settings, kind, thread) {
@@ -470,7 +474,7 @@ fn balance(settings: &ElbenchoSettings, kind: PhaseKind, thread: u32) -> Option<
 /// `--limitwrite` applies to the write phase including its mixed reads, except for threads that only read.
 fn limits(settings: &ElbenchoSettings, kind: PhaseKind, thread: u32, does: SweepOps) -> ByKind<Option<PerSecond>> {
     let reads = kind == PhaseKind::Read || reads_instead(settings, kind, thread);
-    let bytes = if reads { settings.limit_read } else { settings.limit_write };
+    let bytes = if reads { settings.mix.limit_read } else { settings.mix.limit_write };
     let limit = (bytes > 0).then_some(PerSecond(bytes as f64));
     match does {
         SweepOps::Read => ByKind { read: limit, ..ByKind::default() },
@@ -531,12 +535,12 @@ pub(super) fn bindings(settings: &ElbenchoSettings, places: &mut dyn Places) -> 
             })
             .collect()
     };
-    let cores = match settings.cores.as_deref() {
+    let cores = match settings.placement.cores.as_deref() {
         None => Vec::new(),
         Some("all") => places.cpus(),
         Some(text) => list("cores", text)?,
     };
-    let nodes = match settings.zones.as_deref() {
+    let nodes = match settings.placement.zones.as_deref() {
         None => Vec::new(),
         Some("all") => places.nodes(),
         Some(text) => list("zones", text)?,

@@ -31,14 +31,14 @@ pub fn bound_cpus(settings: &ElbenchoSettings, places: &mut dyn Places) -> Resul
 
 /// As elbencho prints a phase.
 fn phase_name(settings: &ElbenchoSettings, geometry: &Geometry, kind: PhaseKind) -> String {
-    let name = match (kind, settings.rwmix) {
+    let name = match (kind, settings.mix.rwmix) {
         (PhaseKind::Write, Rwmix::Percent(percent)) => format!("RWMIX{percent}"),
         (PhaseKind::Write, Rwmix::Threads(threads)) => format!("MIX-T{threads}"),
         _ => kind.name().to_owned(),
     };
     let inline = |asked: bool, suffix| if asked && geometry.path_type == PathType::Directory { suffix } else { "" };
-    let asked = inline(kind.moves_data() && settings.stat_inline, "+s");
-    let read = inline(kind == PhaseKind::Write && settings.read_inline, "+r");
+    let asked = inline(kind.moves_data() && settings.calls.stat_inline, "+s");
+    let read = inline(kind == PhaseKind::Write && settings.content.read_inline, "+r");
     format!("{name}{asked}{read}")
 }
 
@@ -64,7 +64,8 @@ fn group(
     group.on_error = OnError::Stop;
     group.when_done = WhenDone::RunIfFailed;
     group.limit = Limit {
-        time: (settings.time_limit_s > 0).then(|| Nanos(settings.time_limit_s.saturating_mul(1_000_000_000))),
+        time: (settings.schedule.time_limit_s > 0)
+            .then(|| Nanos(settings.schedule.time_limit_s.saturating_mul(1_000_000_000))),
         ..Limit::default()
     };
     group
@@ -80,7 +81,7 @@ pub fn lower(settings: &ElbenchoSettings, places: &mut dyn Places) -> Result<Low
     let tree = tree::custom_tree(settings, places, &mut notes)?;
     geometry.tree = tree.as_ref().map(CustomTree::counts);
     let bindings = jobs::bindings(settings, places)?;
-    if settings.infinite && settings.time_limit_s == 0 {
+    if settings.schedule.infinite && settings.schedule.time_limit_s == 0 {
         notes.push("--infloop without --timelimit: press Ctrl-C to stop".to_owned());
     }
     let asked = settings.phases;
@@ -96,11 +97,11 @@ pub fn lower(settings: &ElbenchoSettings, places: &mut dyn Places) -> Result<Low
     let mut target = BTreeMap::new();
     let mut phase = Vec::new();
     let mut phases = Vec::new();
-    for iteration in 0..settings.iterations {
+    for iteration in 0..settings.schedule.iterations {
         for (place, &kind) in kinds.iter().enumerate() {
             let rotations = iteration * (kinds.len() as u32 - 1) + place as u32;
             let part = settings.hosts.threads(settings.part, settings.threads, rotations);
-            let first_rank = settings.rank_offset.saturating_add(part.first);
+            let first_rank = settings.placement.rank_offset.saturating_add(part.first);
             let share = |thread| jobs::share(settings, &geometry, tree.as_ref(), kind, (thread, part));
             let shares: Vec<jobs::Share> = (0..settings.threads).map(share).collect::<Result<_, _>>()?;
             let mut workers = Vec::new();
@@ -123,14 +124,14 @@ pub fn lower(settings: &ElbenchoSettings, places: &mut dyn Places) -> Result<Low
                 _ => format!("{}-{}", kind.name(), iteration + 1),
             };
             phase.push(Phase {
-                cache: if settings.direct && kind.moves_data() { CachePolicy::Direct } else { CachePolicy::AsIs },
+                cache: if settings.ops.direct && kind.moves_data() { CachePolicy::Direct } else { CachePolicy::AsIs },
                 end: End { flush: Flush::None, clock: ClockScope::Outside },
                 ..Phase::new(name, workers)
             });
             phases.push(LoweredPhase {
                 kind,
                 name: phase_name(settings, &geometry, kind),
-                mixes: kind == PhaseKind::Write && settings.rwmix != Rwmix::None,
+                mixes: kind == PhaseKind::Write && settings.mix.rwmix != Rwmix::None,
                 // Of files that are named one by one, elbencho keeps none.
                 times_entries: geometry.path_type == PathType::Directory,
                 iteration,
@@ -144,7 +145,7 @@ pub fn lower(settings: &ElbenchoSettings, places: &mut dyn Places) -> Result<Low
                     true => shares.iter().map(|share| share.whole_files.unwrap_or(u32::MAX)).collect(),
                     false => Vec::new(),
                 },
-                reading_threads: match settings.rwmix {
+                reading_threads: match settings.mix.rwmix {
                     Rwmix::Threads(threads) if kind == PhaseKind::Write => threads.min(settings.threads),
                     _ => 0,
                 },
@@ -164,7 +165,7 @@ pub fn lower(settings: &ElbenchoSettings, places: &mut dyn Places) -> Result<Low
         phase,
         repeat: None,
     };
-    let between = Between { sync: asked.sync, drop_caches: asked.dropcache, delay_s: settings.phase_delay_s };
+    let between = Between { sync: asked.sync, drop_caches: asked.dropcache, delay_s: settings.schedule.phase_delay_s };
     Ok(Lowered { workload, phases, between, geometry, notes })
 }
 

@@ -10,7 +10,7 @@ fn below(path: &str, name: &str) -> PathBuf {
 
 /// The directory of a rank: its own, or the first one's.
 fn rank_dir(settings: &ElbenchoSettings, rank: u32) -> String {
-    format!("r{}", if settings.dirsharing { 0 } else { rank })
+    format!("r{}", if settings.dataset.dirsharing { 0 } else { rank })
 }
 
 /// The directories of one thread: first those of its rank in each path, then its own.
@@ -18,7 +18,7 @@ pub(super) fn directories(settings: &ElbenchoSettings, rank: u32) -> (Vec<PathBu
     let of_rank = rank_dir(settings, rank);
     let paths = &settings.paths;
     let ranks = paths.iter().map(|path| below(path, &of_rank)).collect();
-    let own = (0..settings.dirs).map(|dir| {
+    let own = (0..settings.dataset.dirs).map(|dir| {
         let path = &paths[(rank as usize + dir as usize) % paths.len()];
         below(path, &format!("{of_rank}/d{dir}"))
     });
@@ -28,10 +28,10 @@ pub(super) fn directories(settings: &ElbenchoSettings, rank: u32) -> (Vec<PathBu
 /// The files of one thread; `None` if it has none.
 pub(super) fn files(settings: &ElbenchoSettings, rank: u32) -> Option<Names> {
     let paths = &settings.paths;
-    let dirs = settings.dirs.max(1);
-    let count = dirs.checked_mul(settings.files).filter(|count| *count > 0)?;
+    let dirs = settings.dataset.dirs.max(1);
+    let count = dirs.checked_mul(settings.dataset.files).filter(|count| *count > 0)?;
     let of_rank = rank_dir(settings, rank);
-    let flat = settings.dirs == 0;
+    let flat = settings.dataset.dirs == 0;
     if flat {
         let path = &paths[rank as usize % paths.len()];
         return Some(Names::Numbered { path: below(path, &format!("r{rank}-f{{}}")), count, per_directory: None });
@@ -41,12 +41,12 @@ pub(super) fn files(settings: &ElbenchoSettings, rank: u32) -> Option<Names> {
         && !path.contains('{')
     {
         let path = below(path, &format!("{of_rank}/d{{dir}}/r{rank}-f{{}}"));
-        return Some(Names::Numbered { path, count, per_directory: Some(settings.files) });
+        return Some(Names::Numbered { path, count, per_directory: Some(settings.dataset.files) });
     }
     let all = (0..dirs).flat_map(|dir| {
         let path = &paths[(rank as usize + dir as usize) % paths.len()];
         let of_rank = &of_rank;
-        (0..settings.files).map(move |file| below(path, &format!("{of_rank}/d{dir}/r{rank}-f{file}")))
+        (0..settings.dataset.files).map(move |file| below(path, &format!("{of_rank}/d{dir}/r{rank}-f{file}")))
     });
     Some(Names::Made(all.collect()))
 }

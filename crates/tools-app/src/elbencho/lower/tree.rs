@@ -86,7 +86,7 @@ impl CustomTree {
         }
         let from = match said.share_from {
             Some(bytes) => bytes,
-            None => settings.block.saturating_mul(SHARED_FROM_BLOCKS),
+            None => settings.ops.block.saturating_mul(SHARED_FROM_BLOCKS),
         };
         let (shared, mut alone): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| file.bytes >= from.max(1));
         alone.sort_by(|a, b| (a.bytes, &a.path).cmp(&(b.bytes, &b.path)));
@@ -136,7 +136,7 @@ impl CustomTree {
             true => self.every_nth(block, threads, rank, &mut pieces),
             false => self.stretch(block, threads, rank, &mut pieces),
         }
-        if settings.direct && settings.rand && settings.phases.moves_data() {
+        if settings.ops.direct && settings.order.rand && settings.phases.moves_data() {
             refuse_small(&pieces, block)?;
         }
         if pieces.is_empty() {

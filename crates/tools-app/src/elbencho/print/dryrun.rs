@@ -27,7 +27,7 @@ fn one(phase: &LoweredPhase, lowered: &Lowered, settings: &ElbenchoSettings) -> 
         (phase.entries_per_thread, phase.bytes_per_thread)
     } else {
         let files = settings.paths.len() as u64;
-        let all = if settings.rand { geometry.random_bytes } else { files.saturating_mul(geometry.file_bytes) };
+        let all = if settings.order.rand { geometry.random_bytes } else { files.saturating_mul(geometry.file_bytes) };
         (files, all / u64::from(settings.hosts.threads(settings.part, settings.threads, 0).all.max(1)))
     };
     let (entries, bytes) = (entries.saturating_mul(threads_of_each), bytes.saturating_mul(threads_of_each));

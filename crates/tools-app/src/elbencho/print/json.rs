@@ -115,24 +115,24 @@ fn config(report: &PhaseReport, settings: &ElbenchoSettings, geometry: &Geometry
             config.text("files_not_shared", tree.alone);
         }
         None if geometry.path_type == PathType::Directory => {
-            config.text("dirs", settings.dirs);
-            config.text("files", settings.files);
+            config.text("dirs", settings.dataset.dirs);
+            config.text("files", settings.dataset.files);
         }
         None => {}
     }
     config.text("file_size", geometry.file_bytes);
     config.text("block_size", geometry.block_bytes);
-    config.text("direct_io", settings.direct);
-    config.text("random_offsets", settings.rand);
-    if settings.rand {
+    config.text("direct_io", settings.ops.direct);
+    config.text("random_offsets", settings.order.rand);
+    if settings.order.rand {
         config.text("random_aligned", !geometry.unaligned);
     }
-    config.text("io_depth", settings.iodepth);
+    config.text("io_depth", settings.ops.iodepth);
     if !report.services.is_empty() {
         config.text("shared_service_paths", settings.hosts.share_paths);
     }
     if geometry.path_type != PathType::Device {
-        config.text("truncate_files", settings.trunc);
+        config.text("truncate_files", settings.calls.trunc);
     }
     config.text("version", VERSION);
     config.text("command", quoted(command).replace(',', " "));

@@ -38,10 +38,10 @@ pub fn phase(report: &PhaseReport, settings: &ElbenchoSettings, geometry: &Geome
     let output = &settings.output;
     let entries = report.kind.entries();
     let mixed = report.is_mixed();
-    let mixed_threads = mixed && matches!(settings.rwmix, Rwmix::Threads(_));
+    let mixed_threads = mixed && matches!(settings.mix.rwmix, Rwmix::Threads(_));
     let (unit, divisor) = if output.base10 { ("MB/s", 1_000_000) } else { ("MiB/s", MIB) };
     let dir_stats = output.dir_stats && geometry.path_type == PathType::Directory && report.kind.moves_data();
-    let files = u64::from(settings.files.max(1));
+    let files = u64::from(settings.dataset.files.max(1));
     let mut text = row(
         &report.name,
         "Elapsed time",

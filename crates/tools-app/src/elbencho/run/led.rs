@@ -99,7 +99,7 @@ pub fn ask(call: &ToolCall<'_>, settings: &ElbenchoSettings, names: &[String]) -
     let as_lowered = |served: &PartServed| {
         let mut settings = as_part(settings.clone(), &asked);
         // What threads are bound to is known where they run.
-        (settings.zones, settings.cores) = (None, None);
+        (settings.placement.zones, settings.placement.cores) = (None, None);
         lower(&settings, &mut Facts { paths: &asked.paths, found: &served.found, tree: asked.tree.as_deref() })
     };
     let mut lowered = told(as_lowered(&all[0]))?;

@@ -153,11 +153,11 @@ impl Dialect for Elbencho {
 
 /// Waits for the time of `--start`.
 fn wait_for_start(settings: &ElbenchoSettings, stop: StopFlag) -> Result<(), DialectError> {
-    if settings.start_s == 0 {
+    if settings.schedule.start_s == 0 {
         return Ok(());
     }
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let wait = Duration::from_secs(settings.start_s).checked_sub(now);
+    let wait = Duration::from_secs(settings.schedule.start_s).checked_sub(now);
     stop.sleep(wait.ok_or(DialectError::StartPassed)?);
     Ok(())
 }

@@ -249,12 +249,12 @@ fn check(settings: &ElbenchoSettings, asked: &PartAsked, policy: &AgentPolicy) -
             "--dropcache: a service drops no caches for others; use --direct, or drop them on its host".to_owned(),
         );
     }
-    let groups = u64::from(settings.threads).saturating_mul(settings.iterations.into());
+    let groups = u64::from(settings.threads).saturating_mul(settings.schedule.iterations.into());
     let names = groups.saturating_mul(names_of_a_thread(settings, asked));
     if settings.threads > THREADS_MAX || groups > GROUPS_MAX || names > NAMES_MAX {
         wrong.push(format!(
             "{} threads, {} times, with {} directories of {} files, or parts of files, are more than a service runs",
-            settings.threads, settings.iterations, settings.dirs, settings.files
+            settings.threads, settings.schedule.iterations, settings.dataset.dirs, settings.dataset.files
         ));
     }
     let DataSetPart { host, hosts } = settings.part;
@@ -272,16 +272,17 @@ fn names_of_a_thread(settings: &ElbenchoSettings, asked: &PartAsked) -> u64 {
         let all = settings.threads.max(1).into();
         let listed = tree::parse("--treefile", text.as_bytes()).unwrap_or_default();
         let blocks = |file: &tree::TreeFile| match tree.round_robin {
-            true => file.bytes.max(tree.round_up).div_ceil(settings.block.max(1)),
+            true => file.bytes.max(tree.round_up).div_ceil(settings.ops.block.max(1)),
             false => 1,
         };
         let parts = listed.files.iter().map(blocks).fold(listed.dirs.len() as u64, u64::saturating_add);
         return parts.div_ceil(all).saturating_add(1);
     }
     // Files in directories of one path have numbers, which take no memory.
-    let is_plain = settings.dirs == 0 || settings.paths.iter().all(|path| !path.contains('{')) && paths == 1;
-    let files = if is_plain { 0 } else { u64::from(settings.dirs).saturating_mul(settings.files.into()) };
-    paths.saturating_add(settings.dirs.into()).saturating_add(files)
+    let is_plain = settings.dataset.dirs == 0 || settings.paths.iter().all(|path| !path.contains('{')) && paths == 1;
+    let files =
+        if is_plain { 0 } else { u64::from(settings.dataset.dirs).saturating_mul(settings.dataset.files.into()) };
+    paths.saturating_add(settings.dataset.dirs.into()).saturating_add(files)
 }
 
 fn not_sent(path: &str) -> FileError {

@@ -116,7 +116,7 @@ impl<'a> ElbenchoProgress<'a> {
     pub fn begin(&mut self) -> Result<(), DialectError> {
         self.open_iteration(0)?;
         if self.lowered.phases.is_empty() {
-            for iteration in 1..self.settings.iterations {
+            for iteration in 1..self.settings.schedule.iterations {
                 self.open_iteration(iteration)?;
             }
         }
@@ -124,8 +124,8 @@ impl<'a> ElbenchoProgress<'a> {
     }
 
     fn open_iteration(&mut self, iteration: u32) -> Result<(), DialectError> {
-        if self.settings.iterations > 1 {
-            let line = format!("[Starting iteration {} of {}...]\n", iteration + 1, self.settings.iterations);
+        if self.settings.schedule.iterations > 1 {
+            let line = format!("[Starting iteration {} of {}...]\n", iteration + 1, self.settings.schedule.iterations);
             self.say(&line)?;
         }
         self.outputs.head(self.settings, self.command)?;
@@ -265,7 +265,7 @@ impl<'a> ElbenchoProgress<'a> {
             self.stop.request();
             return Ok(());
         }
-        let limit_ns = self.settings.time_limit_s.saturating_mul(1_000_000_000);
+        let limit_ns = self.settings.schedule.time_limit_s.saturating_mul(1_000_000_000);
         if limit_ns > 0 && measured.wall_ns >= limit_ns {
             self.time_is_over = true;
             if self.number < self.lowered.phases.len() {

@@ -52,7 +52,7 @@ impl Dialect for Sysbench {
         self.has_run = true;
         let settings = &self.settings;
         let length = |number| std::fs::metadata(file_name(number)).ok().map(|found| found.len());
-        let lengths: Vec<Option<u64>> = (0..settings.files).map(length).collect();
+        let lengths: Vec<Option<u64>> = (0..settings.files.count).map(length).collect();
         match settings.command {
             Command::Prepare => output::print(&print::preparing(settings, &lengths)),
             Command::Cleanup => output::print("Removing test files...\n"),
@@ -111,7 +111,7 @@ impl Progress for SysbenchProgress<'_> {
     }
 
     fn tick_ns(&self) -> Option<u64> {
-        (self.settings.report_s > 0).then(|| self.settings.report_s.saturating_mul(1_000_000_000))
+        (self.settings.report.interval_s > 0).then(|| self.settings.report.interval_s.saturating_mul(1_000_000_000))
     }
 
     fn tick(&mut self, now: &dyn PhaseNow) {
@@ -120,7 +120,7 @@ impl Progress for SysbenchProgress<'_> {
         if seconds <= 0.0 || !matches!(self.settings.command, Command::Run(_)) {
             return;
         }
-        let all = Counted::of(&now.measurement().ops, self.settings.flush_each);
+        let all = Counted::of(&now.measurement().ops, self.settings.flush.each);
         output::print(&print::line(self.settings, at_ns as f64 / 1e9, seconds, &all.since(&self.last)));
         (self.last_ns, self.last) = (at_ns, all);
     }

@@ -37,8 +37,8 @@ pub(super) fn prepared(call: &ToolCall<'_>) -> Result<Prepared, Refusal> {
     {
         return Err(settings.usage(&format!("Can't change to directory \"{directory}\".\n")));
     }
-    if settings.user.is_some() || settings.group.is_some() {
-        let became = become_user(settings.user.as_deref(), settings.group.as_deref(), common)?;
+    if settings.run_as.user.is_some() || settings.run_as.group.is_some() {
+        let became = become_user(settings.run_as.user.as_deref(), settings.run_as.group.as_deref(), common)?;
         if !settings.quiet {
             error_text!("{}", became.told);
         }

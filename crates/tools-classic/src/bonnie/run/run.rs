@@ -60,8 +60,8 @@ impl Dialect for Bonnie {
             let exact = "`--compat=strict` prints what Bonnie++ prints";
             error_line!("plumb: {}; {exact}", corrections.join("; "));
         }
-        if settings.version == Version::V103 && settings.size_mib > FILE_103_MIB {
-            error_line!("plumb: one file of {} MiB, where 1.03e creates files of 1 GiB", settings.size_mib);
+        if settings.version == Version::V103 && settings.large.size_mib > FILE_103_MIB {
+            error_line!("plumb: one file of {} MiB, where 1.03e creates files of 1 GiB", settings.large.size_mib);
         }
         let semaphores = match settings.meeting {
             Meeting::Wait => match Semaphores::find(SEMAPHORE_KEY, SEMAPHORES) {
@@ -96,8 +96,8 @@ impl Dialect for Bonnie {
 
     /// Without the large file, as with `-s 0`, where there is no room for it.
     fn fit(&mut self, run: &mut Workload, guard: &Guard) -> Step<()> {
-        let (directory, size_mib) = (self.settings.directory.as_deref().unwrap_or("."), self.settings.size_mib);
-        if size_mib <= 0 || self.settings.files_ki <= 0 || simulated::is_named(directory) {
+        let (directory, size_mib) = (self.settings.directory.as_deref().unwrap_or("."), self.settings.large.size_mib);
+        if size_mib <= 0 || self.settings.small.files_ki <= 0 || simulated::is_named(directory) {
             return Ok(());
         }
         let bytes = size_mib.unsigned_abs() << 20;
@@ -105,7 +105,7 @@ impl Dialect for Bonnie {
             guard.admit_files(&[Path::new(directory).join("Bonnie")], bytes)
         {
             error_line!("plumb: the tests of the large file are left out: {refusal}");
-            self.settings.size_mib = 0;
+            self.settings.large.size_mib = 0;
             self.numbers = self.found.clone();
             *run = lower(&self.settings, self.pid, &mut self.numbers);
         }

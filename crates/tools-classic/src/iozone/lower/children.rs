@@ -33,24 +33,24 @@ pub(super) fn passes(settings: &IozoneSettings) -> Vec<Pass> {
         (Test::Fwrite, Pass::Fwrite),
         (Test::Fread, Pass::Fread),
     ];
-    let plain = settings.mapped.is_none() && settings.aio.is_none();
+    let plain = settings.calls.mapped.is_none() && settings.calls.aio.is_none();
     let wanted = |(test, pass): &(Test, Pass)| {
         let needs_plain = matches!(test, Test::Pwrite | Test::Pread | Test::Fwrite | Test::Fread);
-        let writes = settings.existing && (pass.writes() || *pass == Pass::Mix);
-        settings.includes(*test) && (plain || !needs_plain) && !writes && !(settings.no_retest && pass.repeats())
+        let writes = settings.files.existing && (pass.writes() || *pass == Pass::Mix);
+        settings.includes(*test) && (plain || !needs_plain) && !writes && !(settings.tests.no_retest && pass.repeats())
     };
     all.into_iter().filter(wanted).map(|(_, pass)| pass).collect()
 }
 
 /// What each child of the mix does.
 fn mixed(settings: &IozoneSettings, child: u32, count: u32) -> Pass {
-    let reads = match settings.mix_readers {
+    let reads = match settings.pattern.mix_readers {
         // Whole children, cut off: 70 % of two is one.
         Some(MixReaders::Percent(percent)) => u64::from(child) < u64::from(percent) * u64::from(count) / 100,
         Some(MixReaders::Count(readers)) => child < readers,
         None => child.is_multiple_of(2),
     };
-    match (reads, settings.mix_sequential) {
+    match (reads, settings.pattern.mix_sequential) {
         (true, false) => Pass::RandomRead,
         (false, false) => Pass::RandomWrite,
         (true, true) => Pass::Read,
@@ -67,33 +67,35 @@ pub(super) fn groups(
     run_as: RunAs,
     place: Place,
 ) -> (Vec<WorkerGroup>, u64) {
-    let alike = pass != Pass::Mix && settings.start_delay.is_zero();
+    let alike = pass != Pass::Mix && settings.children.start_delay.is_zero();
     let is_mix = pass == Pass::Mix;
     let step = |pass: Pass, child: u32, alone: bool| PassStep {
         pass,
         in_mix: is_mix,
         point,
-        file: match (settings.shared, alone) {
+        file: match (settings.files.shared, alone) {
             (true, _) => Some(Pick::Nth(0)),
             (false, true) => Some(Pick::Nth(child)),
             (false, false) => None,
         },
         // One child suffices to flush dirty data and to delete the shared file.
         first: place.first,
-        last: place.last && (!settings.shared || child == 0),
+        last: place.last && (!settings.files.shared || child == 0),
         in_throughput: true,
     };
     let cpus = |child: u32, count: u32| -> Vec<u32> {
-        let bound = |first: u32| (0..count).map(move |number| (first + child + number) % settings.processors).collect();
-        settings.bind.map(bound).unwrap_or_default()
+        let bound = |first: u32| {
+            (0..count).map(move |number| (first + child + number) % settings.children.processors).collect()
+        };
+        settings.children.bind.map(bound).unwrap_or_default()
     };
-    if alike && !(settings.shared && place.last) {
+    if alike && !(settings.files.shared && place.last) {
         let (program, uncounted_ns) = program::of(settings, &step(pass, 0, false));
         let mut group = WorkerGroup::new(TARGET, Work::Program(Box::new(program)));
         group.name = Some("child".to_owned());
         group.count = count;
         group.run_as = run_as;
-        group.cpus = cpus(0, count.min(settings.processors));
+        group.cpus = cpus(0, count.min(settings.children.processors));
         return (vec![group], uncounted_ns);
     }
     let mut longest_ns = 0;
@@ -105,7 +107,7 @@ pub(super) fn groups(
         group.name = Some(format!("child{child}"));
         group.run_as = run_as;
         group.cpus = cpus(child, 1);
-        let delay = Nanos(settings.start_delay.0.saturating_mul(child.into()));
+        let delay = Nanos(settings.children.start_delay.0.saturating_mul(child.into()));
         group.start = Start { delay, ..Start::default() };
         group
     });

@@ -61,7 +61,7 @@ pub fn lower(settings: &IozoneSettings) -> Lowered {
             TestMode::Throughput { counts, point, threads } => {
                 for &count in counts {
                     let aggregate_kb = (point.file_kb / u64::from(count)).max(1);
-                    let file_kb = if settings.aggregate { aggregate_kb } else { point.file_kb };
+                    let file_kb = if settings.files.aggregate { aggregate_kb } else { point.file_kb };
                     let run_as = if *threads { RunAs::Thread } else { RunAs::Process };
                     lowered.add_children(settings, SizePoint { file_kb, ..*point }, count, run_as, round);
                 }
@@ -73,8 +73,8 @@ pub fn lower(settings: &IozoneSettings) -> Lowered {
 
 fn target(settings: &IozoneSettings) -> Target {
     let names = match &settings.mode {
-        TestMode::Throughput { .. } if !settings.files.is_empty() => {
-            Names::Said(settings.files.iter().map(Into::into).collect())
+        TestMode::Throughput { .. } if !settings.files.files.is_empty() => {
+            Names::Said(settings.files.files.iter().map(Into::into).collect())
         }
         TestMode::Throughput { counts, .. } => Names::Numbered {
             path: "iozone.DUMMY.{}".into(),
@@ -82,10 +82,10 @@ fn target(settings: &IozoneSettings) -> Target {
             per_directory: None,
         },
         // A file with IOzone's default name is test data, whoever created it.
-        TestMode::Single(_) | TestMode::Auto(_) if settings.file == "iozone.tmp" => {
-            Names::Made(vec![settings.file.clone().into()])
+        TestMode::Single(_) | TestMode::Auto(_) if settings.files.file == "iozone.tmp" => {
+            Names::Made(vec![settings.files.file.clone().into()])
         }
-        TestMode::Single(_) | TestMode::Auto(_) => Names::Said(vec![settings.file.clone().into()]),
+        TestMode::Single(_) | TestMode::Auto(_) => Names::Said(vec![settings.files.file.clone().into()]),
     };
     Target::Scratch(ScratchTarget { path: Default::default(), names, typed: Vec::new() })
 }
@@ -109,13 +109,13 @@ fn stream(settings: &IozoneSettings) -> Vec<(Pass, bool)> {
 /// The passes of one test with a single process, including those that are not printed.
 fn passes(settings: &IozoneSettings, test: Test) -> Vec<(Pass, bool)> {
     let wanted = |pass: &Pass| {
-        let second = pass.repeats() && settings.no_retest;
-        let writes = settings.existing && pass.writes();
+        let second = pass.repeats() && settings.tests.no_retest;
+        let writes = settings.files.existing && pass.writes();
         !second && !writes
     };
     let mut passes: Vec<(Pass, bool)> =
         test.passes().iter().filter(|pass| wanted(pass)).map(|pass| (*pass, false)).collect();
-    if test == Test::Backward && !settings.no_retest {
+    if test == Test::Backward && !settings.tests.no_retest {
         passes.push((Pass::Backward, true));
     }
     passes
@@ -212,7 +212,7 @@ impl Lowered {
             };
             let (program, uncounted_ns) = program::of(settings, &step);
             let mut group = WorkerGroup::new(TARGET, Work::Program(Box::new(program)));
-            if let Some(processor) = settings.bind {
+            if let Some(processor) = settings.children.bind {
                 group.cpus = vec![processor];
             }
             let phase = LoweredPhase { pass, point, children: 0, round, is_silent, uncounted_ns };
@@ -227,7 +227,7 @@ impl Lowered {
             let place = children::Place { first: number == 0, last: number == last };
             let (groups, uncounted_ns) = children::groups(settings, pass, point, count, run_as, place);
             let phase = LoweredPhase { pass, point, children: count, round, is_silent: false, uncounted_ns };
-            let when = if settings.stonewall { When::FirstDone } else { When::AllDone };
+            let when = if settings.children.stonewall { When::FirstDone } else { When::AllDone };
             self.push(phase, groups, when);
         }
     }

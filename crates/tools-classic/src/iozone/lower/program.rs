@@ -52,8 +52,8 @@ impl PassStep {
 pub(super) fn of(settings: &IozoneSettings, step: &PassStep) -> (Program, u64) {
     let transfer = transfer(settings, step);
     let paused_ns = transfer.paused().0;
-    let uncounted_ns = if settings.compute_counts { 0 } else { paused_ns };
-    let mapped = settings.mapped.is_some();
+    let uncounted_ns = if settings.timing.compute_counts { 0 } else { paused_ns };
+    let mapped = settings.calls.mapped.is_some();
     let mut steps = vec![Step::Transfer(transfer)];
     let mut after = Vec::new();
     // `fread` ends without a flush, whatever was asked for.
@@ -63,7 +63,7 @@ pub(super) fn of(settings: &IozoneSettings, step: &PassStep) -> (Program, u64) {
         false => Step::Fsync { handle: 0 },
     };
     let mut ending = Vec::new();
-    if settings.flush && !reads_stream {
+    if settings.timing.flush && !reads_stream {
         ending.push(flush());
     }
     if locks(settings, step) {
@@ -72,7 +72,7 @@ pub(super) fn of(settings: &IozoneSettings, step: &PassStep) -> (Program, u64) {
         ending.insert(place, Step::Lock { handle: 0, kind: LockKind::None });
     }
     steps.append(&mut ending);
-    if settings.close {
+    if settings.timing.close {
         if mapped {
             steps.push(Step::Unmap { handle: 0 });
         }
@@ -89,7 +89,7 @@ pub(super) fn of(settings: &IozoneSettings, step: &PassStep) -> (Program, u64) {
     if step.in_throughput {
         after.push(Step::Sync {});
     }
-    if step.last && !settings.keep {
+    if step.last && !settings.files.keep {
         after.push(Step::Unlink { file: step.file(), missing: MissingFile::Passes });
     }
     let program = Program {
@@ -99,11 +99,11 @@ pub(super) fn of(settings: &IozoneSettings, step: &PassStep) -> (Program, u64) {
         content: content(settings),
         memory: memory(settings),
         // Data from elsewhere, or that differs each time, cannot be verified.
-        checks: !matches!(settings.content, WrittenContent::Theirs | WrittenContent::Reducible { .. })
-            && settings.writes.is_none()
-            && settings.reads.is_none(),
+        checks: !matches!(settings.buffers.content, WrittenContent::Theirs | WrittenContent::Reducible { .. })
+            && settings.telemetry.writes.is_none()
+            && settings.telemetry.reads.is_none(),
         rest: if step.pass.writes() { Rest::All } else { Rest::Calls },
-        log_ops: settings.latencies,
+        log_ops: settings.reports.latencies,
         count_transactions: false,
         together: None,
     };
@@ -112,11 +112,11 @@ pub(super) fn of(settings: &IozoneSettings, step: &PassStep) -> (Program, u64) {
 
 /// IOzone locks files in its first two tests only.
 fn locks(settings: &IozoneSettings, step: &PassStep) -> bool {
-    settings.locks && matches!(step.pass, Pass::Write | Pass::Rewrite | Pass::Read | Pass::Reread)
+    settings.calls.locks && matches!(step.pass, Pass::Write | Pass::Rewrite | Pass::Read | Pass::Reread)
 }
 
 fn content(settings: &IozoneSettings) -> ProgramContent {
-    match settings.content {
+    match settings.buffers.content {
         WrittenContent::Pages(byte) => ProgramContent::Words { byte, every: Bytes(PAGE_BYTES) },
         WrittenContent::Whole(byte) => ProgramContent::Words { byte, every: Bytes(8) },
         WrittenContent::Told => ProgramContent::Told { seed: 0 },
@@ -129,17 +129,17 @@ fn content(settings: &IozoneSettings) -> ProgramContent {
 
 fn memory(settings: &IozoneSettings) -> ProgramMemory {
     ProgramMemory {
-        align: Bytes(settings.cache_bytes.next_power_of_two().clamp(PAGE_BYTES, 1 << 30)),
-        spread: settings.many_buffers.then_some(Bytes(MANY_BUFFERS_BYTES)),
-        purge_line: settings.purge.then_some(Bytes(settings.line_bytes)),
+        align: Bytes(settings.buffers.cache_bytes.next_power_of_two().clamp(PAGE_BYTES, 1 << 30)),
+        spread: settings.buffers.many_buffers.then_some(Bytes(MANY_BUFFERS_BYTES)),
+        purge_line: settings.buffers.purge.then_some(Bytes(settings.buffers.line_bytes)),
     }
 }
 
 /// What goes before the clock starts.
 fn before(settings: &IozoneSettings, step: &PassStep) -> Vec<Step> {
     let mut before = Vec::new();
-    if !settings.rest.is_zero() && !step.first {
-        before.push(Step::Delay { time: settings.rest });
+    if !settings.pace.rest.is_zero() && !step.first {
+        before.push(Step::Delay { time: settings.pace.rest });
     }
     if step.first && !step.in_throughput {
         before.extend([Step::Sync {}, Step::Sync {}]);
@@ -159,7 +159,7 @@ fn open(settings: &IozoneSettings, step: &PassStep) -> OpenStep {
             | Pass::Refread
             | Pass::Pread
             | Pass::Repread
-    ) || (step.pass == Pass::RandomRead && (step.in_throughput || settings.existing));
+    ) || (step.pass == Pass::RandomRead && (step.in_throughput || settings.files.existing));
     let creates = match step.pass {
         Pass::RandomRead => !reads_only,
         Pass::RandomWrite | Pass::RecordRewrite | Pass::Pwrite | Pass::Repwrite => true,
@@ -167,14 +167,14 @@ fn open(settings: &IozoneSettings, step: &PassStep) -> OpenStep {
         Pass::Rewrite => step.in_mix,
         _ => false,
     };
-    let promise = if !reads_only || settings.read_promise { settings.promise } else { OpenPromise::Plain };
+    let promise = if !reads_only || settings.calls.read_promise { settings.calls.promise } else { OpenPromise::Plain };
     OpenStep {
         file: step.file(),
         read: true,
         write: !reads_only,
         create: creates,
-        truncate: settings.truncates_mix && step.in_mix && step.pass == Pass::Rewrite,
-        direct: settings.direct,
+        truncate: settings.pattern.truncates_mix && step.in_mix && step.pass == Pass::Rewrite,
+        direct: settings.calls.direct,
         promise,
         mode: 0o640,
         ..OpenStep::default()
@@ -203,7 +203,7 @@ fn opening(settings: &IozoneSettings, step: &PassStep) -> Vec<Step> {
         _ => {}
     }
     let mut steps = Vec::new();
-    if step.pass == Pass::Write && !step.in_throughput && !settings.no_truncate {
+    if step.pass == Pass::Write && !step.in_throughput && !settings.files.no_truncate {
         // First tries whether the file can be created.
         steps.extend([
             Step::Open(made(0o000)),
@@ -214,7 +214,7 @@ fn opening(settings: &IozoneSettings, step: &PassStep) -> Vec<Step> {
             close(),
         ]);
     }
-    if step.pass == Pass::Write && !step.in_throughput && settings.no_truncate {
+    if step.pass == Pass::Write && !step.in_throughput && settings.files.no_truncate {
         steps.extend([Step::Open(made(0o640)), close()]);
     }
     if step.pass == Pass::Pwrite && step.in_throughput {
@@ -225,10 +225,10 @@ fn opening(settings: &IozoneSettings, step: &PassStep) -> Vec<Step> {
         let kind = if step.pass.writes() { LockKind::Write } else { LockKind::Read };
         steps.push(Step::Lock { handle: 0, kind });
     }
-    if settings.mapped.is_some() {
+    if settings.calls.mapped.is_some() {
         steps.extend(mapping(settings, step));
     }
-    if settings.mixes_io && !step.in_throughput && matches!(step.pass, Pass::Write | Pass::Rewrite) {
+    if settings.calls.mixes_io && !step.in_throughput && matches!(step.pass, Pass::Write | Pass::Rewrite) {
         let page = Transfer::forward(Moves::Write, Bytes(PAGE_BYTES), 1);
         steps.extend([Step::Transfer(page), Step::Seek { handle: 0, to: Bytes(0) }]);
     }
@@ -259,7 +259,7 @@ fn mapping(settings: &IozoneSettings, step: &PassStep) -> Vec<Step> {
             Step::Seek { handle: 0, to: Bytes(0) },
         ]);
     }
-    steps.push(Step::Map(MapStep { handle: 0, length, write: writes, advice: settings.advice }));
+    steps.push(Step::Map(MapStep { handle: 0, length, write: writes, advice: settings.calls.advice }));
     steps
 }
 
@@ -269,37 +269,39 @@ fn transfer(settings: &IozoneSettings, step: &PassStep) -> Transfer {
         telemetry.as_ref().map(|telemetry| RecordOrder::Listed(telemetry.records.clone()))
     };
     let order = match step.pass {
-        Pass::Write | Pass::Rewrite => listed(&settings.writes).unwrap_or_default(),
-        Pass::Read | Pass::Reread => listed(&settings.reads).unwrap_or_default(),
+        Pass::Write | Pass::Rewrite => listed(&settings.telemetry.writes).unwrap_or_default(),
+        Pass::Read | Pass::Reread => listed(&settings.telemetry.reads).unwrap_or_default(),
         Pass::RandomRead | Pass::RandomWrite => RecordOrder::Shuffled(Shuffle::Iozone),
         Pass::Backward => RecordOrder::Backward,
         // With async I/O, IOzone reads the file here too.
-        Pass::RecordRewrite if settings.aio.is_some() => RecordOrder::Forward,
+        Pass::RecordRewrite if settings.calls.aio.is_some() => RecordOrder::Forward,
         Pass::RecordRewrite => RecordOrder::Same,
-        Pass::Stride => RecordOrder::Strided { records: settings.stride.max(1) },
+        Pass::Stride => RecordOrder::Strided { records: settings.pattern.stride.max(1) },
         _ => RecordOrder::Forward,
     };
     let via = match step.pass {
         Pass::Fwrite | Pass::Refwrite | Pass::Fread | Pass::Refread => Via::Stdio,
         Pass::Pwrite | Pass::Repwrite | Pass::Pread | Pass::Repread => Via::Positioned,
-        _ => match (settings.mapped, settings.aio) {
+        _ => match (settings.calls.mapped, settings.calls.aio) {
             (Some(sync), _) => Via::Mapped { sync },
             (None, Some((depth, copies))) => Via::PosixAio { depth, copies },
             (None, None) => Via::Plain,
         },
     };
-    let burst = settings.burst.map(|(bytes, time)| Pauses { time, every: (bytes / step.point.record_bytes).max(1) });
-    let compute = (!settings.compute.is_zero()).then_some(Pauses { time: Nanos(settings.compute.0), every: 1 });
+    let burst =
+        settings.pace.burst.map(|(bytes, time)| Pauses { time, every: (bytes / step.point.record_bytes).max(1) });
+    let compute =
+        (!settings.pace.compute.is_zero()).then_some(Pauses { time: Nanos(settings.pace.compute.0), every: 1 });
     let in_sequence =
         matches!(via, Via::Plain | Via::Mapped { .. }) && order == RecordOrder::Forward && does == Moves::Read;
-    let disturbed = settings.disturbs && in_sequence && matches!(step.pass, Pass::Read | Pass::Reread);
-    let rate = settings.records_per_second.filter(|_| step.in_throughput);
+    let disturbed = settings.pattern.disturbs && in_sequence && matches!(step.pass, Pass::Read | Pass::Reread);
+    let rate = settings.pace.records_per_second.filter(|_| step.in_throughput);
     Transfer {
         spacing: rate.map(|rate| Nanos(1_000_000_000 / u64::from(rate))),
         detours: disturbed.then(|| Detours { every: DETOUR_RECORDS, to: vec![Bytes(0), Bytes(PAGE_BYTES)] }),
         order,
         via,
-        locks: settings.record_locks && matches!(via, Via::Plain | Via::Positioned),
+        locks: settings.calls.record_locks && matches!(via, Via::Plain | Via::Positioned),
         flushes: false,
         pauses: compute.or(burst),
         ..Transfer::forward(does, Bytes(step.point.record_bytes), step.count())

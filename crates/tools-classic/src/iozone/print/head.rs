@@ -39,14 +39,14 @@ fn lines_of(lines: &[String]) -> String {
 
 /// The settings, up to where IOzone looks whether they go together.
 pub fn settings(settings: &IozoneSettings, command: &[String]) -> String {
-    let mut text = lines_of(&settings.echo);
+    let mut text = lines_of(&settings.messages.echo);
     text.push_str("\tCommand line used:");
     for word in command {
         text.push(' ');
         text.push_str(word);
     }
     text.push('\n');
-    if settings.rate == Rate::Kb {
+    if settings.reports.rate == Rate::Kb {
         text.push_str("\tOutput is in kBytes/sec\n");
     }
     text
@@ -60,10 +60,10 @@ pub fn rest(settings: &IozoneSettings) -> String {
         true => "\tTime Resolution = 0.000001 seconds.\n",
         false => "\tTime Resolution = 0.000000001 seconds.\n",
     });
-    text.push_str(&format!("\tProcessor cache size set to {} kBytes.\n", settings.cache_bytes / 1024));
-    text.push_str(&format!("\tProcessor cache line size set to {} bytes.\n", settings.line_bytes));
-    text.push_str(&format!("\tFile stride size set to {} * record size.\n", settings.stride));
-    if let Some((bytes, pause)) = settings.burst {
+    text.push_str(&format!("\tProcessor cache size set to {} kBytes.\n", settings.buffers.cache_bytes / 1024));
+    text.push_str(&format!("\tProcessor cache line size set to {} bytes.\n", settings.buffers.line_bytes));
+    text.push_str(&format!("\tFile stride size set to {} * record size.\n", settings.pattern.stride));
+    if let Some((bytes, pause)) = settings.pace.burst {
         text.push_str(&format!(
             "\tBurst size set to {} Kbytes.\n\tBurst sleep duration set to {} msec\n",
             bytes / 1024,
@@ -71,11 +71,11 @@ pub fn rest(settings: &IozoneSettings) -> String {
         ));
     }
     if let TestMode::Throughput { counts, threads, .. } = &settings.mode {
-        if let Some((least, most)) = settings.limits {
+        if let Some((least, most)) = settings.children.limits {
             let port = if *threads { "thread" } else { "process" };
             text.push_str(&format!("\tMin {port} = {least} \n\tMax {port} = {most} \n"));
         }
-        let count = match settings.limits {
+        let count = match settings.children.limits {
             Some((least, _)) => least,
             None => counts.last().copied().unwrap_or(1),
         };
@@ -92,9 +92,9 @@ pub fn rest(settings: &IozoneSettings) -> String {
 
 /// Which computing there is between ops.
 fn compute(settings: &IozoneSettings) -> String {
-    let seconds = settings.compute.0 as f64 / 1e9;
-    let says = settings.says_compute;
-    match (&settings.reads, &settings.writes) {
+    let seconds = settings.pace.compute.0 as f64 / 1e9;
+    let says = settings.pace.says_compute;
+    match (&settings.telemetry.reads, &settings.telemetry.writes) {
         (None, None) if says => format!("\tCompute time {seconds:.6} seconds for reads and writes.\n"),
         (None, None) => String::new(),
         (reads, writes) => {

@@ -7,7 +7,7 @@ use crate::iozone::sweep::SizePoint;
 
 /// The two lines of its head.
 pub fn head(settings: &IozoneSettings) -> String {
-    if settings.only_writes_and_reads {
+    if settings.tests.only_writes_and_reads {
         let columns = format!("{:>16}{:>8}{:>9}{:>9}{:>8}{:>10}", "kB", "reclen", "write", "rewrite", "read", "reread");
         return format!("{}\n{columns}\n", " ".repeat(60));
     }
@@ -31,7 +31,7 @@ pub fn head(settings: &IozoneSettings) -> String {
 
 /// The beginning of a row.
 pub fn begin(settings: &IozoneSettings, point: SizePoint) -> String {
-    let by_telemetry = settings.writes.is_some() || settings.reads.is_some();
+    let by_telemetry = settings.telemetry.writes.is_some() || settings.telemetry.reads.is_some();
     let record_kb = if by_telemetry { 0 } else { point.record_bytes / 1024 };
     format!("{:>16}{record_kb:>8}", point.file_kb)
 }

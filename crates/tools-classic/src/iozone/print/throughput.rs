@@ -8,7 +8,7 @@ use crate::iozone::sweep::SizePoint;
 /// The line before the blocks of this many processes.
 pub fn head(settings: &IozoneSettings, point: SizePoint) -> String {
     let port = port(settings);
-    match settings.writes.is_some() {
+    match settings.telemetry.writes.is_some() {
         true => format!("\tEach {port} writes a {} kByte file in telemetry controlled records\n", point.file_kb),
         false => format!(
             "\tEach {port} writes a {} kByte file in {} kByte records\n",
@@ -63,7 +63,7 @@ fn least(values: &[f64], strict: bool) -> f64 {
 
 /// One block.
 pub fn block(settings: &IozoneSettings, measured: &MeasuredPass) -> String {
-    let unit = settings.rate;
+    let unit = settings.reports.rate;
     let word = if unit == Rate::Ops { "ops" } else { "kB" };
     let count = measured.children;
     let port = port(settings);
@@ -87,7 +87,7 @@ pub fn block(settings: &IozoneSettings, measured: &MeasuredPass) -> String {
         sum / f64::from(count.max(1)),
         least(&amounts, settings.strict),
     );
-    if settings.cpu {
+    if settings.reports.cpu {
         let (wall_s, cpu_s) = cpu(&children);
         let word = if measured.pass == Pass::Write { "Utilization" } else { "utilization" };
         text.push_str(&format!(
@@ -95,13 +95,13 @@ pub fn block(settings: &IozoneSettings, measured: &MeasuredPass) -> String {
             percent(cpu_s, wall_s)
         ));
     }
-    if settings.each_child {
+    if settings.children.each_child {
         for (number, child) in children.iter().enumerate() {
             let (rate, amount) = (child.rate(unit), child.amount(unit));
             text.push_str(&format!(
                 "\tChild[{number}] xfer count = {amount:>10.2} {word}, Throughput = {rate:>10.2} {word}/sec"
             ));
-            if settings.cpu {
+            if settings.reports.cpu {
                 let (wall_s, cpu_s) = (child.elapsed_ns as f64 / 1e9, child.cpu_ns as f64 / 1e9);
                 text.push_str(&format!(", wall={wall_s:>6.3}, cpu={cpu_s:>6.3}, %={:>6.2}", percent(cpu_s, wall_s)));
             }
@@ -179,7 +179,7 @@ impl ThroughputReport {
             return ThroughputReport { heads: Vec::new(), rates: Vec::new(), cpu: None };
         };
         let ports = if *threads { "threads" } else { "processes" };
-        let unit = if settings.rate == Rate::Ops { "ops/sec" } else { "kBytes/sec" };
+        let unit = if settings.reports.rate == Rate::Ops { "ops/sec" } else { "kBytes/sec" };
         let mut passes: Vec<Pass> = Vec::new();
         for one in measured {
             if !passes.contains(&one.pass) {
@@ -199,8 +199,8 @@ impl ThroughputReport {
                 format!("Record size = {} kBytes", point.record_bytes / 1024),
                 format!("Output is in {unit}"),
             ],
-            rates: rows(&|one| one.rate(settings.rate)),
-            cpu: settings.cpu.then(|| {
+            rates: rows(&|one| one.rate(settings.reports.rate)),
+            cpu: settings.reports.cpu.then(|| {
                 rows(&|one| {
                     let (wall_s, cpu_s) = cpu(&children(one));
                     percent(cpu_s, wall_s)

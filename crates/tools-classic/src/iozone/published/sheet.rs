@@ -146,7 +146,7 @@ fn rate_of_command(command: &str) -> Rate {
     }
     let words: Vec<String> = command.split_whitespace().skip(1).map(str::to_owned).collect();
     match read(&words, &mut Nobody) {
-        Ok(Action::Run(settings)) => settings.rate,
+        Ok(Action::Run(settings)) => settings.reports.rate,
         _ => Rate::Kb,
     }
 }

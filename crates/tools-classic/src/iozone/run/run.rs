@@ -40,13 +40,13 @@ mod code {
 
 /// Prints the head, and lowers what there is to run.
 pub fn begin(settings: &IozoneSettings, command: &[String]) -> Step<Lowered> {
-    for note in &settings.notes {
+    for note in &settings.messages.notes {
         error_line!("iozone: {note}");
     }
     output::print(&head::banner(&report_files::ctime()));
     output::print(&head::settings(settings, command));
     let in_table = !matches!(settings.mode, TestMode::Throughput { .. });
-    if let Some(trouble) = &settings.trouble {
+    if let Some(trouble) = &settings.messages.trouble {
         if trouble.behind_table {
             output::print(&(head::rest(settings) + &table::head(settings)));
         }
@@ -83,7 +83,7 @@ pub fn fit(settings: &IozoneSettings, lowered: &mut Lowered, guard: &Guard) -> S
         }
     }
     if lowered.phases.is_empty() {
-        output::print(&format!("\nError writing block 0, {}\n", settings.file));
+        output::print(&format!("\nError writing block 0, {}\n", settings.files.file));
         error_line!("write: No space left on device");
         return Err(code_of(code::WRITE).into());
     }
@@ -109,7 +109,7 @@ pub fn end(
             return Ok(code_of(code::WRITE));
         }
         Err(error) => {
-            output::print(&format!("\nCan not open temp file: {}\n", settings.file));
+            output::print(&format!("\nCan not open temp file: {}\n", settings.files.file));
             error_line!("open: {error}");
             return Ok(code_of(code::CREATE));
         }
@@ -139,20 +139,20 @@ fn interrupted(settings: &IozoneSettings, command: &[String], watching: IozonePr
                 measured.push(MeasuredPass { pass, point, children, rounds: Vec::new() });
             }
             let report = ThroughputReport::of(settings, &measured);
-            if settings.report {
+            if settings.reports.report {
                 output::print(&report.text());
             }
             Sheets { surfaces: Vec::new(), report: Some(report) }
         }
         TestMode::Single(_) | TestMode::Auto(_) => {
             let surfaces = surfaces_until(settings, &measured, begun.map(|phase| phase.point));
-            if settings.report {
+            if settings.reports.report {
                 output::print(&report::text(&surfaces));
             }
             Sheets { surfaces, report: None }
         }
     };
-    if begun.is_some() && !settings.keep {
+    if begun.is_some() && !settings.files.keep {
         for target in lowered.workload.target.values() {
             let Target::Scratch(scratch) = target else { continue };
             for path in (0..scratch.names.count()).filter_map(|number| scratch.names.path(number)) {
@@ -170,7 +170,7 @@ fn interrupted(settings: &IozoneSettings, command: &[String], watching: IozonePr
 /// A file that is read before anything writes it has to be there.
 fn missing(settings: &IozoneSettings, lowered: &Lowered) -> Result<Option<End>, Stopped> {
     let reads_first = lowered.phases.first().is_some_and(|phase| !phase.pass.writes() && phase.children == 0);
-    if !reads_first || Path::new(&settings.file).exists() {
+    if !reads_first || Path::new(&settings.files.file).exists() {
         return Ok(None);
     }
     let first = lowered.phases.first().map(|phase| phase.pass);
@@ -178,7 +178,7 @@ fn missing(settings: &IozoneSettings, lowered: &Lowered) -> Result<Option<End>, 
     let blanks: String = tests.map(|test| table::columns(settings, *test, &|_| None)).collect();
     let point = report::sweep(settings).points().next();
     let begin = point.map(|point| table::begin(settings, point)).unwrap_or_default();
-    output::print(&format!("{begin}{blanks}\nCan not open temporary file {} for read\n", settings.file));
+    output::print(&format!("{begin}{blanks}\nCan not open temporary file {} for read\n", settings.files.file));
     error_line!("open: No such file or directory");
     Ok(Some(code_of(code::OPEN)))
 }
@@ -188,7 +188,7 @@ fn nothing(settings: &IozoneSettings) -> Result<End, Stopped> {
     let points: Vec<_> = report::sweep(settings).points().collect();
     if !matches!(settings.mode, TestMode::Throughput { .. }) {
         for point in points {
-            output::print(&table::row(settings, point, &[], settings.rate));
+            output::print(&table::row(settings, point, &[], settings.reports.rate));
         }
     }
     output::print("\niozone test complete.\n");
@@ -219,7 +219,7 @@ fn finish(settings: &IozoneSettings, command: &[String], measured: &[MeasuredPas
     let sheets = match settings.mode {
         TestMode::Throughput { .. } => {
             let report = ThroughputReport::of(settings, measured);
-            if settings.report {
+            if settings.reports.report {
                 output::print(&report.text());
             }
             output::print(COMPLETE);
@@ -228,7 +228,7 @@ fn finish(settings: &IozoneSettings, command: &[String], measured: &[MeasuredPas
         TestMode::Single(_) | TestMode::Auto(_) => {
             let surfaces = surfaces(settings, measured);
             output::print(COMPLETE);
-            if settings.report {
+            if settings.reports.report {
                 output::print(&report::text(&surfaces));
             }
             Sheets { surfaces, report: None }
@@ -251,14 +251,14 @@ fn save(
     let command = format!("{} ", command.join(" "));
     let is_workbook = |path: &str| path.to_ascii_lowercase().ends_with(".xlsx");
     let write = |path: &str, bytes: Vec<u8>| OutputFile::named("-b", path).replace(&bytes).map_err(Stopped::from);
-    if let Some(path) = settings.biff.as_deref().filter(|path| !is_workbook(path)) {
+    if let Some(path) = settings.reports.biff.as_deref().filter(|path| !is_workbook(path)) {
         let bytes = match &sheets.report {
             Some(report) => biff::throughput(&command, report),
             None => biff::surfaces(&command, &sheets.surfaces),
         };
         write(path, bytes)?;
     }
-    let workbooks = settings.biff.iter().filter(|path| is_workbook(path)).chain(&settings.xlsx);
+    let workbooks = settings.reports.biff.iter().filter(|path| is_workbook(path)).chain(&settings.reports.xlsx);
     for path in workbooks {
         let bytes = workbook::write(settings, &command, sheets, measured, edges())
             .map_err(|error| Stopped::io(format!("{path}: {error}")))?;
@@ -269,7 +269,7 @@ fn save(
 
 /// Maps of surfaces that are more than a line.
 fn show_maps(settings: &IozoneSettings, surfaces: &[Surface]) {
-    let unit = match settings.rate {
+    let unit = match settings.reports.rate {
         Rate::Kb => "kB/s",
         Rate::Ops => "ops/s",
         Rate::Usec => "µs/op",

@@ -151,7 +151,7 @@ impl<'a> IozoneProgress<'a> {
         let find = |pass: Pass| {
             let all = self.measured.iter().rev();
             let mut same = all.filter(|one| one.pass == pass && one.point == phase.point);
-            same.next().map(|one| one.told(self.settings.rate))
+            same.next().map(|one| one.told(self.settings.reports.rate))
         };
         for test in table.iter().take(until).skip(self.columns) {
             text.push_str(&table::columns(self.settings, *test, &find));
@@ -273,7 +273,7 @@ fn round(measured: &PhaseMeasurement, phase: &LoweredPhase) -> Round {
 impl Progress for IozoneProgress<'_> {
     fn phase_begins(&mut self, _phase: &str) {
         self.begun = self.phase();
-        if let Some(mount) = &self.settings.remount {
+        if let Some(mount) = &self.settings.files.remount {
             self.remount(mount);
         }
     }
@@ -300,7 +300,7 @@ impl Progress for IozoneProgress<'_> {
             self.gather(phase, round(measured, phase));
         }
         if self.failure.is_none() {
-            let told = match self.settings.histograms && phase.children > 0 {
+            let told = match self.settings.reports.histograms && phase.children > 0 {
                 true => self.histograms(phase, measured),
                 false => Ok(()),
             };

@@ -35,7 +35,7 @@ pub fn write(
     edges: Edges,
 ) -> Result<Vec<u8>, WorkbookError> {
     let mut book = new_book();
-    let unit = match settings.rate {
+    let unit = match settings.reports.rate {
         Rate::Kb => "kB/s (1 kB = 1024 bytes)",
         Rate::Ops => "operations/s",
         Rate::Usec => "microseconds/operation",
@@ -46,11 +46,11 @@ pub fn write(
             true => format!("{} CPU", surface.pass.title()),
         };
         let unit = if surface.is_cpu { "% of the elapsed time" } else { unit };
-        let in_mb = settings.rate == Rate::Kb && !surface.is_cpu;
+        let in_mb = settings.reports.rate == Rate::Kb && !surface.is_cpu;
         draw(&mut Sheet::add(&mut book, &name)?, surface, command, Unit { name: unit, in_mb }, edges)?;
     }
     if let Some(report) = &sheets.report {
-        bars(&mut Sheet::add(&mut book, "Throughput")?, report, command, measured, settings.rate != Rate::Ops)?;
+        bars(&mut Sheet::add(&mut book, "Throughput")?, report, command, measured, settings.reports.rate != Rate::Ops)?;
     }
     rounds(&mut Sheet::add(&mut book, "Rounds")?, settings, measured, unit)?;
     finish(book)
@@ -288,13 +288,13 @@ fn rounds(
     }
     sheet.text(0, 0, unit, &plain())?;
     for (row, one) in (2u32..).zip(measured) {
-        let rates = one.rates(settings.rate);
+        let rates = one.rates(settings.reports.rate);
         sheet.text(row, 0, one.pass.title(), &plain())?;
         sheet.number(row, 1, one.point.file_kb as f64, &whole())?;
         let record_kb = one.point.record_bytes as f64 / 1024.0;
         sheet.number(row, 2, record_kb, &if record_kb < 1.0 { tenths() } else { whole() })?;
         sheet.number(row, 3, f64::from(one.children.max(1)), &plain())?;
-        sheet.number(row, 4, one.rate(settings.rate), &whole())?;
+        sheet.number(row, 4, one.rate(settings.reports.rate), &whole())?;
         // One round has no interval.
         if let Ok(interval) = estimate::sample(&rates).and_then(|estimate| estimate.interval(CONFIDENCE)) {
             sheet.number(row, 5, interval.lo, &whole())?;

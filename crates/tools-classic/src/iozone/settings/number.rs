@@ -9,7 +9,7 @@ pub(super) fn bytes_of(settings: &mut IozoneSettings, name: &str, text: &str) ->
     if settings.strict || said.taken_bytes == said.meant_bytes {
         return said.taken_bytes;
     }
-    settings.notes.push(format!(
+    settings.messages.notes.push(format!(
         "-{name} {text} is read as {} kB; IOzone reads it as {} kB",
         said.meant_bytes / 1024,
         said.taken_bytes / 1024

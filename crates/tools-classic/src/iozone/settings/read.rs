@@ -1,6 +1,7 @@
 //! Reads the command line, option by option.
 
 use super::conclude::conclude;
+use super::sizes::SizesSeen;
 use super::take::take;
 use super::{IozoneSettings, Seen};
 use crate::iozone::getopt::{ReadOption, Words};
@@ -23,14 +24,14 @@ fn refusal(name: &str) -> Option<&'static str> {
 /// The error, with IOzone's exit code.
 pub fn read(words: &[String], machine: &mut dyn Machine) -> Result<Action, IozoneUsageError> {
     let mut settings = IozoneSettings::new();
-    settings.processors = machine.processors().max(1);
+    settings.children.processors = machine.processors().max(1);
     let (own, words): (Vec<String>, Vec<String>) =
         words.iter().cloned().partition(|word| word.len() > 2 && word.starts_with("--"));
     let words = own_words(&mut settings, &own, &words)?;
     if words.is_empty() {
         return Err(IozoneUsageError::say(255, "\tUsage: For usage information type iozone -h \n\n"));
     }
-    let mut seen = Seen { times: 2, ..Seen::default() };
+    let mut seen = Seen { sizes: SizesSeen { times: 2, ..SizesSeen::default() }, ..Seen::default() };
     let mut parted = Words::new(&words);
     while let Some(said) = parted.next()? {
         if let Some(why) = refusal(said.name) {
@@ -58,7 +59,7 @@ fn own_words(settings: &mut IozoneSettings, own: &[String], words: &[String]) ->
         };
         match name {
             "compat" if value == "strict" => settings.strict = true,
-            "xlsx" if !value.is_empty() => settings.xlsx = Some(value.to_owned()),
+            "xlsx" if !value.is_empty() => settings.reports.xlsx = Some(value.to_owned()),
             "repeat" => {
                 settings.repeat = value.parse().ok().filter(|count| (1..=1000).contains(count)).ok_or_else(|| {
                     IozoneUsageError::refuse(2, format!("--repeat={value}: use a number from 1 to 1000"))
@@ -82,17 +83,17 @@ fn named_files(
     said: &ReadOption,
     parted: &mut Words,
 ) -> Result<(), IozoneUsageError> {
-    seen.named_files = true;
-    if seen.file {
+    seen.files.named = true;
+    if seen.files.one {
         return Err(IozoneUsageError::say(11, "invalid options: -f and -F are mutually exclusive\n"));
     }
-    if !seen.throughput {
+    if !seen.children.throughput {
         return Err(IozoneUsageError::say(12, "invalid options: must specify -t N before -F\n"));
     }
     let wanted = most_children(seen) as usize;
-    settings.files = said.value.iter().cloned().collect();
-    settings.files.extend(parted.take(wanted.saturating_sub(1)));
-    if settings.files.len() < wanted {
+    settings.files.files = said.value.iter().cloned().collect();
+    settings.files.files.extend(parted.take(wanted.saturating_sub(1)));
+    if settings.files.files.len() < wanted {
         return Err(IozoneUsageError::say(13, format!("invalid options: not enough filenames for {wanted} streams\n")));
     }
     Ok(())
@@ -116,16 +117,16 @@ fn listed_files(
             code: 2,
         }
     })?;
-    let wanted = if seen.throughput { most_children(seen) as usize } else { 0 };
-    seen.named_files = true;
-    settings.files = text.split_whitespace().map(str::to_owned).collect();
-    if wanted == 0 || settings.files.len() < wanted {
+    let wanted = if seen.children.throughput { most_children(seen) as usize } else { 0 };
+    seen.files.named = true;
+    settings.files.files = text.split_whitespace().map(str::to_owned).collect();
+    if wanted == 0 || settings.files.files.len() < wanted {
         return Err(IozoneUsageError::say(13, format!("invalid options: not enough filenames for {wanted} streams\n")));
     }
-    settings.files.truncate(wanted);
+    settings.files.files.truncate(wanted);
     Ok(())
 }
 
 fn most_children(seen: &Seen) -> u32 {
-    seen.children.iter().copied().chain(seen.upper).chain(seen.lower).max().unwrap_or(1)
+    seen.children.counts.iter().copied().chain(seen.children.upper).chain(seen.children.lower).max().unwrap_or(1)
 }

@@ -1,9 +1,36 @@
 //! Telemetry files.
 
-use super::{RECORD_MAX_BYTES, Telemetry};
+use super::RECORD_MAX_BYTES;
 use crate::iozone::{IozoneUsageError, Machine};
 use plumb_workload::program::ListedRecord;
 use plumb_workload::{Bytes, Nanos};
+
+/// Records of a telemetry file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Telemetry {
+    /// Path as given.
+    pub path: String,
+    /// Records in the order of the file.
+    pub records: Vec<ListedRecord>,
+    /// Whether its lines say how long to compute.
+    pub has_delays: bool,
+}
+
+impl Telemetry {
+    /// The end of what it reaches, kB.
+    pub fn file_kb(&self) -> u64 {
+        self.records.iter().map(|record| record.offset.0.saturating_add(record.length.0)).max().unwrap_or(0) / 1024
+    }
+}
+
+/// Files that list the records to write and to read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TelemetryFiles {
+    /// `-X`: records to write.
+    pub writes: Option<Telemetry>,
+    /// `-Y`: records to read.
+    pub reads: Option<Telemetry>,
+}
 
 /// Lines of offset, size and perhaps the milliseconds to compute; `#` begins a remark.
 pub(super) fn telemetry(path: &str, which: &str, machine: &mut dyn Machine) -> Result<Telemetry, IozoneUsageError> {

@@ -104,7 +104,8 @@ impl Dialect for Ior {
             }
             .into());
         };
-        self.next = if repetition + 1 < test.repetitions { (number, repetition + 1) } else { (number + 1, 0) };
+        self.next =
+            if repetition + 1 < test.repetition.repetitions { (number, repetition + 1) } else { (number + 1, 0) };
         let file = ior::lower::first_file(test, repetition);
         let facts = Facts {
             repetition,
@@ -159,7 +160,7 @@ impl Dialect for Ior {
         let (test, repetition) = (&self.tests[run.test], run.lowered.repetition);
         let library = mpi_io(test)?;
         bench.engine.mpi_io = library.as_ref().map(mpi_io_of);
-        let shows = library.filter(|_| test.shows_hints);
+        let shows = library.filter(|_| test.hints.shows);
         if let Some(library) = &shows {
             library.watch_hints();
         }
@@ -168,7 +169,7 @@ impl Dialect for Ior {
 
     /// JSON and CSV stay what they are after `>FILE 2>&1`.
     fn line_place(&self) -> LinePlace {
-        let is_table = self.tests.iter().all(|test| test.form == Form::Table);
+        let is_table = self.tests.iter().all(|test| test.output.form == Form::Table);
         if is_table { LinePlace::Last } else { LinePlace::LastUnlessMerged }
     }
 
@@ -181,7 +182,7 @@ impl Dialect for Ior {
         // A failed access was not measured; IOR prints nothing of it either.
         let measured = || watching.accesses.iter().filter(|access| access.failed.is_empty());
         for access in measured() {
-            if let Some(path) = test.rank_csv.as_deref().filter(|_| access.kind != AccessKind::WriteCheck) {
+            if let Some(path) = test.output.rank_csv.as_deref().filter(|_| access.kind != AccessKind::WriteCheck) {
                 report_files::or_report(
                     report_files::add(
                         OutputFile::named("saveRankPerformanceDetailsCSV", path),
@@ -192,7 +193,7 @@ impl Dialect for Ior {
                 )?;
             }
             let at_wall = access.at_wall().filter(|_| access.kind == AccessKind::Write);
-            if let (Some(path), Some((_, most, _)), false) = (&test.status_file, at_wall, test.dry) {
+            if let (Some(path), Some((_, most, _)), false) = (&test.limits.status_file, at_wall, test.phases.dry) {
                 report_files::or_report(
                     report_files::write(OutputFile::named("stoneWallingStatusFile", path), &most.to_string()),
                     "ior",
@@ -224,12 +225,12 @@ impl Dialect for Ior {
 impl Ior {
     /// Tests that were read from the words of a command, which are with its name.
     pub fn of(tests: Vec<Test>, command: &[String], report: Report) -> Step<Ior> {
-        let verbosity = tests.first().map_or(0, |test| test.verbosity);
+        let verbosity = tests.first().map_or(0, |test| test.output.verbosity);
         let session =
             Session { command: command.join(" "), began: report_files::ctime(), machine: machine::machine(verbosity) };
         let said = std::env::var("IOR_FAKE_TASK_PER_NODES").ok().and_then(|text| text.parse().ok());
         let per_node = said.or(machine::launched().map(|launched| launched.per_node()));
-        for path in tests.iter().filter_map(|test| test.rank_csv.as_deref()) {
+        for path in tests.iter().filter_map(|test| test.output.rank_csv.as_deref()) {
             report_files::or_report(
                 report_files::write(OutputFile::named("saveRankPerformanceDetailsCSV", path), print::rank_csv_head()),
                 "ior",
@@ -250,7 +251,7 @@ impl Ior {
         if let Some(path) = ior.result_file() {
             ior.report.print(&format!("Writing output to {path}\n"));
         }
-        if ior.tests.first().is_some_and(|test| test.form == Form::Table) {
+        if ior.tests.first().is_some_and(|test| test.output.form == Form::Table) {
             ior.print_result(&print::head(&ior.session));
         }
         Ok(ior)
@@ -258,7 +259,7 @@ impl Ior {
 
     /// The file that all results go to, in every format; the report where there is none.
     fn result_file(&self) -> Option<&str> {
-        self.tests.first()?.summary_file.as_deref()
+        self.tests.first()?.output.summary_file.as_deref()
     }
 
     /// Prints results, or keeps them for their file, which is written in one piece.
@@ -281,7 +282,7 @@ impl Ior {
 
     /// Whether the time of a test is over before this repetition of it. The first one always runs.
     fn is_late(&self, number: usize, repetition: u32) -> bool {
-        self.tests.get(number).is_some_and(|test| is_over(test.time_max_min, repetition, self.began.elapsed()))
+        self.tests.get(number).is_some_and(|test| is_over(test.limits.time_max_min, repetition, self.began.elapsed()))
     }
 
     fn per_node(&self, test: &Test) -> u32 {
@@ -290,7 +291,7 @@ impl Ior {
 
     /// What an earlier run's stonewall let through, where this one writes nothing.
     fn transfers_at_wall(&self, test: &Test) -> Step<Option<u64>> {
-        let Some(path) = test.status_file.as_ref().filter(|_| !test.writes) else { return Ok(None) };
+        let Some(path) = test.limits.status_file.as_ref().filter(|_| !test.phases.writes) else { return Ok(None) };
         match machine::read_count(path) {
             Some(transfers) => Ok(Some(transfers)),
             None => {
@@ -307,7 +308,7 @@ impl Ior {
         let done = self.done.borrow();
         let Some(first) = done.first() else { return Ok(()) };
         let (per_node, ended) = (self.per_node(&first.test), report_files::ctime());
-        let text = match first.test.form {
+        let text = match first.test.output.form {
             Form::Json => print::json(&self.session, &done, &ended, per_node),
             _ => {
                 let last = done.last().map(print::test_tail).unwrap_or_default();
@@ -351,7 +352,7 @@ fn hints(test: &Test) -> Step<BTreeMap<String, String>> {
     let variables: Vec<String> = variables.collect();
     let of_variables = hints::hints(variables.iter().map(String::as_str));
     let mut all = of_variables.map_err(|error| wrong("environment", &error))?;
-    if let Some(path) = &test.hints_file {
+    if let Some(path) = &test.hints.file {
         let option = "--mpiio.hintsFileName";
         let text = plumb_text::bounded::read_to_string(path)
             .map_err(DialectError::file(format!("{option}: cannot read {path}")));
@@ -376,7 +377,7 @@ pub struct IorProgress<'a> {
 impl IorProgress<'_> {
     /// Between the rows of a table. JSON and CSV stay what they are.
     fn remark(&self, text: &str) {
-        match self.test.form {
+        match self.test.output.form {
             Form::Table => self.ior.report.print(text),
             Form::Json | Form::Csv => error_text!("{text}"),
         }
@@ -396,7 +397,7 @@ impl IorProgress<'_> {
             let began = *began.get_or_insert(op.submit_ns);
             LoggedOp { submit_ns: op.submit_ns - began, complete_ns: op.complete_ns.saturating_sub(began), ..op }
         });
-        machine::write_ops(&path, self.test.transfer_bytes, &mut transfers)
+        machine::write_ops(&path, self.test.size.transfer_bytes, &mut transfers)
     }
 }
 
@@ -413,7 +414,7 @@ impl Progress for IorProgress<'_> {
         // `GROUP/NUMBER`, and each rank is a group.
         let group = worker.split('/').next().unwrap_or(worker);
         let rank = group.strip_prefix(ior::lower::RANK_PREFIX).and_then(|rank| rank.parse().ok());
-        let (Some(prefix), Some(rank)) = (&self.test.op_csv, rank) else { return };
+        let (Some(prefix), Some(rank)) = (&self.test.output.op_csv, rank) else { return };
         if let Err(error) = self.write_ops(prefix, phase, rank, ops) {
             let what = format!("savePerOpDataCSV: cannot write {prefix}");
             self.failed.get_or_insert(DialectError::file(what)(error));
@@ -430,7 +431,7 @@ impl Progress for IorProgress<'_> {
         }
         let Some(access) = Access::of(measured, self.test, self.repetition) else { return };
         self.remark(&print::remarks(self.test, &access));
-        if self.test.form != Form::Json && access.failed.is_empty() {
+        if self.test.output.form != Form::Json && access.failed.is_empty() {
             self.ior.print_result(&print::row(self.test, &access));
         }
         self.accesses.push(access);

@@ -102,13 +102,13 @@ impl MdWorkbench {
     /// A run that was read from the words of a command, which are with its name.
     pub fn of(settings: MdWorkbenchSettings, command: &[String], report: Report) -> Step<MdWorkbench> {
         report.print(&print::head(&settings, command, &now()));
-        let goes_on = !settings.precreates && settings.start_item.is_none();
-        let start = match (settings.start_item, goes_on) {
+        let goes_on = !settings.phases.precreates && settings.dataset.start_item.is_none();
+        let start = match (settings.dataset.start_item, goes_on) {
             (Some(item), _) => item,
             (None, false) => 0,
             (None, true) => report_files::or_report(position(&settings.status_file), TOOL, End::DialectFailed)?,
         };
-        let facts = Facts { seed: settings.data_seed.unwrap_or_else(machine::seed_by_clock), start };
+        let facts = Facts { seed: settings.data.seed.unwrap_or_else(machine::seed_by_clock), start };
         Ok(MdWorkbench {
             remover: Remover::new(&[PathBuf::from(&settings.directory)], []),
             parts: Part::all(&settings),
@@ -129,7 +129,7 @@ impl MdWorkbench {
 
     /// Whether its benchmark only reads.
     pub fn reads_only(&self) -> bool {
-        self.settings.reads_only
+        self.settings.phases.reads_only
     }
 
     /// Where it prints.
@@ -141,7 +141,7 @@ impl MdWorkbench {
     fn is_prepared(&self) -> bool {
         let results = self.results.borrow();
         let failed = |(part, sums): &(Part, Sums)| part.kind == PartKind::Precreate && sums.errors > 0;
-        let failed = results.iter().any(failed) && !self.settings.ignores_precreate_errors;
+        let failed = results.iter().any(failed) && !self.settings.phases.ignores_precreate_errors;
         if failed {
             error_line!(
                 "{TOOL}: data sets or objects could not be created in {}; remove what is left there, or use \
@@ -155,7 +155,7 @@ impl MdWorkbench {
     /// Keeps where the next run goes on; behind the last phase, the directory goes, if nothing else is in it.
     fn conclude(&self) -> Step<()> {
         let MdWorkbenchSettings { directory, status_file, .. } = &self.settings;
-        if !self.settings.cleans_up {
+        if !self.settings.phases.cleans_up {
             let written = report_files::write(
                 OutputFile::named("--run-info-file", status_file),
                 &print::status(self.position.get()),
@@ -225,8 +225,8 @@ impl Progress for MdWorkbenchProgress<'_> {
     fn op_log(&mut self, phase: &str, worker: &str, ops: &mut dyn Iterator<Item = LoggedOp>) {
         let settings = &self.tool.settings;
         let is_rank_0 = worker.rsplit('/').next() == Some("0");
-        let (Some(prefix), Some(&part)) = (settings.latency_files.clone(), self.part(phase)) else { return };
-        if !is_rank_0 && !settings.latencies_of_all {
+        let (Some(prefix), Some(&part)) = (settings.output.latency_files.clone(), self.part(phase)) else { return };
+        if !is_rank_0 && !settings.output.latencies_of_all {
             return;
         }
         if let Err(error) = self.write_ops(&prefix, part, ops) {

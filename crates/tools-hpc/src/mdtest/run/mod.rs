@@ -62,19 +62,20 @@ impl Dialect for Mdtest {
         }
         let (first, last, stride) = self.settings.tasks;
         loop {
-            let begins = self.tasks == 0 || self.iteration == self.settings.iterations;
+            let begins = self.tasks == 0 || self.iteration == self.settings.repetition.iterations;
             if begins {
                 self.tasks = if self.tasks == 0 { first } else { self.tasks.saturating_add(stride) };
                 self.iteration = 0;
             }
-            if self.tasks > last || self.settings.iterations == 0 {
+            if self.tasks > last || self.settings.repetition.iterations == 0 {
                 self.report.print(&print::tail(&machine::now()));
                 return Err(End::Done.into());
             }
             if begins {
                 self.results.borrow_mut().clear();
             }
-            let is_last = self.tasks.saturating_add(stride) > last && self.iteration + 1 == self.settings.iterations;
+            let is_last =
+                self.tasks.saturating_add(stride) > last && self.iteration + 1 == self.settings.repetition.iterations;
             let facts = Facts {
                 iteration: self.iteration,
                 tasks: self.tasks,
@@ -140,7 +141,7 @@ impl Dialect for Mdtest {
             }
         }
         let ended_early = ended.result.is_err() || ended.signal.is_some() || failed;
-        if let (Some(path), Some(items)) = (&self.settings.status_file, items_at_wall) {
+        if let (Some(path), Some(items)) = (&self.settings.stonewall.status_file, items_at_wall) {
             report_files::or_report(
                 report_files::write(OutputFile::named("-x", path), &items.to_string()),
                 "mdtest",
@@ -160,24 +161,24 @@ impl Dialect for Mdtest {
 impl Mdtest {
     /// A run that was read from the words of a command, which are with its name.
     pub fn of(settings: MdtestSettings, command: &[String], report: Report) -> Step<Mdtest> {
-        let seed = settings.data_seed.unwrap_or_else(machine::seed_by_clock);
+        let seed = settings.data.seed.unwrap_or_else(machine::seed_by_clock);
         report.print(&print::head(&settings, command, &machine::now()));
-        let place = Path::new(&settings.directories[0]);
+        let place = Path::new(&settings.tree.directories[0]);
         let [before, after] = trace::place(&settings);
         let file_system = match settings.dummy {
             None => machine::file_system(place),
             Some(_) => FileSystem::default(),
         };
         report.print(&format!("{before}{}{after}", print::place(&settings, &file_system, seed)));
-        if let Some(path) = &settings.rank_csv {
+        if let Some(path) = &settings.output.rank_csv {
             report_files::or_report(
                 report_files::write(OutputFile::named("--saveRankPerformanceDetails", path), &print::csv_head()),
                 "mdtest",
                 End::DialectFailed,
             )?;
         }
-        let makes_places =
-            settings.dummy.is_none() && settings.directories.iter().all(|directory| !Path::new(directory).exists());
+        let makes_places = settings.dummy.is_none()
+            && settings.tree.directories.iter().all(|directory| !Path::new(directory).exists());
         Ok(Mdtest { settings, seed, makes_places, tasks: 0, iteration: 0, results: RefCell::default(), report })
     }
 
@@ -194,12 +195,12 @@ impl Mdtest {
     /// Keeps what an iteration came to, and prints the report behind the last.
     fn keep(&self, result: IterationResult, run: &Lowered, ends: bool) -> Step<()> {
         self.results.borrow_mut().push(result);
-        if run.facts.iteration + 1 < self.settings.iterations && !ends {
+        if run.facts.iteration + 1 < self.settings.repetition.iterations && !ends {
             return Ok(());
         }
         let results = self.results.borrow();
         self.report.print(&print::report(&self.settings, &results));
-        match &self.settings.rank_csv {
+        match &self.settings.output.rank_csv {
             Some(path) => {
                 let rows = print::csv(&results, run.items);
                 report_files::or_report(
@@ -214,7 +215,7 @@ impl Mdtest {
 
     /// What an earlier run's stonewall let through, where this one creates no files.
     fn items_at_wall(&self) -> Option<u64> {
-        let path = self.settings.status_file.as_ref().filter(|_| !self.settings.creates)?;
+        let path = self.settings.stonewall.status_file.as_ref().filter(|_| !self.settings.phases.creates)?;
         let read = machine::read_count(path);
         if read.is_none() {
             self.report.print("WARNING: Could not read stonewall status file\n");

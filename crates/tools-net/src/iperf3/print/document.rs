@@ -18,7 +18,7 @@ impl Report {
             ])
         };
         let params = &self.params;
-        let [rate, kernel_rate] = [params.rate, params.kernel_rate].map(|rate| rate.unwrap_or(0) as i64);
+        let [rate, kernel_rate] = [params.pace.rate, params.pace.kernel_rate].map(|rate| rate.unwrap_or(0) as i64);
         let mut json = before_start_json(&start.system, self.streams.iter().map(stream).collect());
         json.push(
             "timestamp",
@@ -30,34 +30,34 @@ impl Report {
         );
         json.push(if self.is_server { "accepted_connection" } else { "connecting_to" }, endpoint(&start.peer));
         json.push("cookie", Json::text(&start.cookie));
-        match (params.udp || params.sctp, params.segment) {
+        match (params.transport.udp || params.transport.sctp, params.socket.segment) {
             (true, _) => {}
             (false, Some(bytes)) => json.push("tcp_mss", int(bytes)),
             (false, None) => json.push("tcp_mss_default", int(start.segment)),
         }
         json.push("target_bitrate", Json::Int(rate));
         json.push("fq_rate", Json::Int(kernel_rate));
-        json.push("sock_bufsize", int(params.window.unwrap_or(0)));
+        json.push("sock_bufsize", int(params.socket.window.unwrap_or(0)));
         json.push("sndbuf_actual", Json::Int(start.buffers[0] as i64));
         json.push("rcvbuf_actual", Json::Int(start.buffers[1] as i64));
         json.push(
             "test_start",
             Json::map([
                 ("protocol", Json::text(params.protocol(["TCP", "UDP", "SCTP"]))),
-                ("num_streams", int(params.streams)),
-                ("blksize", int(params.block)),
-                ("omit", int(params.omit_s)),
-                ("duration", int(params.time_s.unwrap_or(0))),
-                ("bytes", Json::Int(params.bytes as i64)),
-                ("blocks", Json::Int(params.blocks as i64)),
-                ("reverse", int(params.reverse)),
-                ("tos", int(params.service)),
+                ("num_streams", int(params.flow.streams)),
+                ("blksize", int(params.flow.block)),
+                ("omit", int(params.end.omit_s)),
+                ("duration", int(params.end.time_s.unwrap_or(0))),
+                ("bytes", Json::Int(params.end.bytes as i64)),
+                ("blocks", Json::Int(params.end.blocks as i64)),
+                ("reverse", int(params.flow.reverse)),
+                ("tos", int(params.socket.service)),
                 ("target_bitrate", Json::Int(rate)),
-                ("bidir", int(params.bidir)),
+                ("bidir", int(params.flow.bidir)),
                 ("fqrate", Json::Int(kernel_rate)),
                 ("interval", Json::Number(self.interval_s)),
-                ("gso", int(params.trains)),
-                ("gro", int(params.trains)),
+                ("gso", int(params.passing.trains)),
+                ("gro", int(params.passing.trains)),
             ]),
         );
         json
@@ -67,7 +67,7 @@ impl Report {
     pub fn interval_json(&self, interval: &Interval) -> Json {
         let row = |socket: Option<i32>, sends: bool, row: &Row| {
             let mut json = times_json(socket, row);
-            match (self.params.udp, sends) {
+            match (self.params.transport.udp, sends) {
                 (false, true) => {
                     if let Some(again) = row.retransmits {
                         json.push("retransmits", Json::Int(again));
@@ -125,7 +125,7 @@ impl Report {
             let of = || self.streams.iter().zip(&ending.streams).filter(|(stream, _)| stream.sends == sends);
             let sent = Row::sum(of().map(|(_, whole)| &whole.sent));
             let received = Row::sum(of().map(|(_, whole)| &whole.received));
-            if self.params.udp {
+            if self.params.transport.udp {
                 let sum = Row { start: 0.0, end: received.end, bytes: sent.bytes, ..received };
                 let both = [
                     ("sum", sum, sends, sent.bits_per_second()),
@@ -158,7 +158,7 @@ impl Report {
         }
         json.push("cpu_utilization_percent", cpu);
         for (key, name) in ["sender", "receiver"].into_iter().zip(&ending.congestion) {
-            if let Some(name) = name.as_ref().filter(|_| !self.params.udp) {
+            if let Some(name) = name.as_ref().filter(|_| !self.params.transport.udp) {
                 json.push(&format!("{key}_tcp_congestion"), Json::text(name));
             }
         }
@@ -168,7 +168,7 @@ impl Report {
     fn whole_json(&self, stream: &Opened, whole: &Whole, file: Option<&(String, u64)>) -> Json {
         let Whole { sent, received, largest, rtt_us } = whole;
         let socket = Some(stream.socket);
-        if self.params.udp {
+        if self.params.transport.udp {
             // Bytes and rate are the sender's, the rest is the receiver's.
             let packets = if received.packets > 0 { received.packets } else { sent.packets };
             let mut json = times_json(socket, sent);

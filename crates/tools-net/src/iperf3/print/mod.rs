@@ -169,6 +169,6 @@ impl Report {
     }
 
     fn has_both(&self) -> bool {
-        self.params.bidir
+        self.params.flow.bidir
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Ending, Interval, Opened, Report, Row};
 use crate::iperf3::format::{bytes_text, general, rate_text};
-use crate::iperf3::params::Params;
+use crate::iperf3::params::{FlowParams, TestEnd};
 
 const SEPARATOR: &str = "- - - - - - - - - - - - - - - - - - - - - - - - -\n";
 
@@ -38,7 +38,7 @@ impl Report {
             text += &self.starting();
         }
         let sends = self.streams.first().is_none_or(|stream| stream.sends);
-        text += &self.head(match (self.params.udp, self.has_both(), sends) {
+        text += &self.head(match (self.params.transport.udp, self.has_both(), sends) {
             (false, false, true) | (false, true, _) => "         Retr  Cwnd",
             (false, false, false) => "",
             (true, false, true) => "         Total Datagrams",
@@ -48,7 +48,9 @@ impl Report {
     }
 
     fn starting(&self) -> String {
-        let Params { streams, block, omit_s, time_s, bytes, blocks, service, .. } = &self.params;
+        let FlowParams { streams, block, .. } = self.params.flow;
+        let TestEnd { omit_s, time_s, bytes, blocks } = self.params.end;
+        let service = self.params.socket.service;
         let (protocol, seconds) = (self.params.protocol(["TCP", "UDP", "SCTP"]), time_s.unwrap_or(0));
         let end = match (bytes, blocks) {
             (0, 0) => format!("{seconds} second test"),
@@ -82,7 +84,7 @@ impl Report {
             format!("  {:5.3} ms  {}/{} ({percent}%)  {word}", row.jitter_s * 1e3, row.lost, row.packets)
         };
         let is_interval = matches!(tail, Tail::Interval { .. });
-        let end = match (self.params.udp, row.retransmits, row.tcp) {
+        let end = match (self.params.transport.udp, row.retransmits, row.tcp) {
             (true, ..) if is_interval && sends => {
                 let blank = if self.has_both() { "          " } else { "" };
                 format!(" {blank} {}  {word}", row.packets)
@@ -103,7 +105,7 @@ impl Report {
     /// The lines of an interval; `is_first` of the whole test.
     pub fn interval(&self, interval: &Interval, is_first: bool) -> String {
         let mut text = String::new();
-        let many = self.params.streams > 1 || self.has_both();
+        let many = self.params.flow.streams > 1 || self.has_both();
         if many && !is_first {
             text += SEPARATOR;
         }
@@ -112,7 +114,7 @@ impl Report {
             let of = || self.streams.iter().zip(&interval.rows).filter(|(stream, _)| stream.sends == sends);
             // The server's own order: what it receives comes first.
             let lines: String = of().map(|(stream, row)| self.line(Some(stream.socket), sends, row, tail)).collect();
-            let sum = match self.params.streams > 1 && !lines.is_empty() {
+            let sum = match self.params.flow.streams > 1 && !lines.is_empty() {
                 true => self.line(None, sends, &Row::sum(of().map(|(_, row)| row)), tail),
                 false => String::new(),
             };
@@ -133,7 +135,7 @@ impl Report {
             text += "Test Complete. Summary Results:\n";
         }
         let has_retransmits = ending.streams.iter().any(|whole| whole.sent.retransmits.is_some());
-        text += &self.head(match (self.params.udp, has_retransmits) {
+        text += &self.head(match (self.params.transport.udp, has_retransmits) {
             (true, _) => "         Jitter    Lost/Total Datagrams",
             (false, true) => "         Retr",
             (false, false) => "",
@@ -170,7 +172,7 @@ impl Report {
             }
         }
         if self.verbose && !self.is_server {
-            let roles = if self.params.reverse { ["receiver", "sender"] } else { ["sender", "receiver"] };
+            let roles = if self.params.flow.reverse { ["receiver", "sender"] } else { ["sender", "receiver"] };
             let [[all, user, system], [far, far_user, far_system]] = ending.cpu;
             text += &format!(
                 "CPU Utilization: local/{} {all:.1}% ({user:.1}%u/{system:.1}%s), remote/{} {far:.1}% ({far_user:.1}%u/{far_system:.1}%s)\n",

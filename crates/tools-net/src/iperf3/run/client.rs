@@ -171,7 +171,7 @@ impl Begun {
 
 /// Connects to a server and begins a test.
 pub fn begin(place: &Place, params: &Params, out: &mut Out) -> Result<Begun, TestError> {
-    if params.sctp {
+    if params.transport.sctp {
         has_sctp().map_err(TestError::NoSctp)?;
     }
     out.text(&format!("Connecting to host {}, port {}\n", place.host, place.port));
@@ -182,9 +182,9 @@ pub fn begin(place: &Place, params: &Params, out: &mut Out) -> Result<Begun, Tes
     control.expect(State::ParamExchange, "the start of the exchange of parameters")?;
     // Known when the first segment has been acknowledged.
     let segment = segment_bytes(control.socket().as_fd());
-    if params.block == 0 {
+    if params.flow.block == 0 {
         let datagram = segment.unwrap_or(1460).clamp(16, 65507);
-        params.block = params.protocol([128 << 10, datagram, 64 << 10]);
+        params.flow.block = params.protocol([128 << 10, datagram, 64 << 10]);
     }
     let json = params.json();
     if json.line().len() > PARAMS_BYTES_MAX {
@@ -196,7 +196,7 @@ pub fn begin(place: &Place, params: &Params, out: &mut Out) -> Result<Begun, Tes
     let is_plumb = state == State::PlumbServer;
     let mut port = [0; 2];
     if is_plumb {
-        if params.connects {
+        if params.trips.connects {
             control.read(&mut port, until, "the port of connections")?;
         }
         state = control.state(until, "the request for streams")?;
@@ -204,19 +204,20 @@ pub fn begin(place: &Place, params: &Params, out: &mut Out) -> Result<Begun, Tes
     if state != State::CreateStreams {
         return Err(TestError::Message(format!("{state:?} where streams were to be made")));
     }
-    if params.response > 0 && !is_plumb {
+    if params.trips.response > 0 && !is_plumb {
         return Err(TestError::Unable("the server does not answer round trips; start `plumb net --serve` there"));
     }
-    if params.reverse {
+    if params.flow.reverse {
         out.text(&format!("Reverse mode, remote host {} is sending\n", place.host));
     }
-    let passing = if params.reverse { (params.tx, Passing::Lend) } else { (params.rx, Passing::Drop) };
+    let passing =
+        if params.flow.reverse { (params.passing.tx, Passing::Lend) } else { (params.passing.rx, Passing::Drop) };
     if !is_plumb && passing.0 != Passing::Copy && passing.0 != passing.1 {
         return Err(TestError::Unable(
             "the server is iperf3 and passes bytes by copying; start `plumb net --serve` there",
         ));
     }
-    let (flows, streams) = match params.connects {
+    let (flows, streams) = match params.trips.connects {
         true => to_connect(&params, SocketAddr::new(to.ip(), u16::from_be_bytes(port)))?,
         false => connect_streams(place, &params, &cookie, to, is_plumb)?,
     };
@@ -273,7 +274,7 @@ pub fn test(place: &Place, params: &Params, look: Look, out: &mut Out, stop: Sto
     }
     let (seconds, copied) = (running.seconds(), running.flows.copied());
     drop(running);
-    if !report.params.get_output {
+    if !report.params.report.get_output {
         ending.output = None;
     }
     Ok(Tested { report, ending, times, lost, copied, seconds, connect_ns, interrupted })
@@ -281,12 +282,12 @@ pub fn test(place: &Place, params: &Params, look: Look, out: &mut Out, stop: Sto
 
 fn verbose_head(params: &Params, start: &plumb_tools_net::iperf3::Start, segment: Option<u32>) -> String {
     let mut text = format!("      Cookie: {}\n", start.cookie);
-    match (params.udp || params.sctp, params.segment) {
+    match (params.transport.udp || params.transport.sctp, params.socket.segment) {
         (true, _) => {}
         (false, Some(bytes)) => text += &format!("      TCP MSS: {bytes}\n"),
         (false, None) => text += &format!("      TCP MSS: {} (default)\n", segment.unwrap_or(0)),
     }
-    if let Some(rate) = params.rate.filter(|&rate| rate > 0) {
+    if let Some(rate) = params.pace.rate.filter(|&rate| rate > 0) {
         text += &format!("      Target Bitrate: {rate}\n");
     }
     text
@@ -302,8 +303,8 @@ fn connect_streams(
 ) -> Result<(Vec<Flow>, Vec<Opened>), TestError> {
     let failed = |error: &dyn std::fmt::Display| TestError::Stream(plain(&error.to_string()));
     let options = place.local.options(params);
-    let directions: &[bool] = if params.bidir { &[true, false] } else { &[!params.reverse] };
-    let all = directions.iter().flat_map(|&sends| (0..params.streams).map(move |_| sends));
+    let directions: &[bool] = if params.flow.bidir { &[true, false] } else { &[!params.flow.reverse] };
+    let all = directions.iter().flat_map(|&sends| (0..params.flow.streams).map(move |_| sends));
     let (mut flows, mut opened) = (Vec::new(), Vec::new());
     for (number, sends) in (0u16..).zip(all) {
         let from = place.from(place.client_port.map_or(0, |port| port.saturating_add(number)), &to);
@@ -312,7 +313,7 @@ fn connect_streams(
             socket.write_all(cookie).map_err(|error| failed(&error))?;
             opened.push(named(socket.local_addr(), socket.peer_addr(), socket.as_raw_fd(), sends));
             socket.into()
-        } else if params.udp {
+        } else if params.transport.udp {
             let socket = datagram_socket(Some(to), from, &options).map_err(|error| failed(&error))?;
             greet(&socket).map_err(|error| failed(&error))?;
             opened.push(named(socket.local_addr(), Ok(to), socket.as_raw_fd(), sends));
@@ -332,7 +333,7 @@ fn connect_streams(
 /// Flows that connect themselves, again and again. The socket of each stays unused.
 fn to_connect(params: &Params, to: SocketAddr) -> Result<(Vec<Flow>, Vec<Opened>), TestError> {
     let (mut flows, mut opened) = (Vec::new(), Vec::new());
-    for _ in 0..params.streams {
+    for _ in 0..params.flow.streams {
         let socket = datagram_socket(None, None, &SocketOptions::default())
             .map_err(|error| TestError::Stream(plain(&error.to_string())))?;
         opened.push(named(socket.local_addr(), Ok(to), socket.as_raw_fd(), true));
@@ -371,7 +372,7 @@ fn wait(
     receive: Duration,
     stop: StopFlag,
 ) -> Result<(), TestError> {
-    let time_s = running.report().params.time_s.unwrap_or(0);
+    let time_s = running.report().params.end.time_s.unwrap_or(0);
     loop {
         let end = (time_s > 0 && !running.omits()).then(|| running.ends_at(time_s));
         let next = [running.next(), end].into_iter().flatten().min();

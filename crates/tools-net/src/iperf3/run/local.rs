@@ -55,18 +55,18 @@ impl Local {
     /// Of the streams of a test.
     pub fn options(&self, params: &Params) -> SocketOptions {
         SocketOptions {
-            no_delay: params.no_delay || params.response > 0,
-            window: params.window,
-            segment: params.segment,
-            service: Some(params.service).filter(|&service| service > 0),
-            congestion: params.congestion.clone(),
-            much_room: params.udp,
-            pacing: params.kernel_rate.map(|rate| rate / 8),
+            no_delay: params.socket.no_delay || params.trips.response > 0,
+            window: params.socket.window,
+            segment: params.socket.segment,
+            service: Some(params.socket.service).filter(|&service| service > 0),
+            congestion: params.socket.congestion.clone(),
+            much_room: params.transport.udp,
+            pacing: params.pace.kernel_rate.map(|rate| rate / 8),
             unacknowledged_ms: self.send_ms,
-            whole: params.whole,
-            flow_label: params.flow_label,
-            multipath: params.multipath,
-            sctp: params.sctp,
+            whole: params.socket.whole,
+            flow_label: params.socket.flow_label,
+            multipath: params.transport.multipath,
+            sctp: params.transport.sctp,
             ..self.plain()
         }
     }
@@ -80,13 +80,13 @@ impl Local {
     /// The file of a stream, with a place of its own in it.
     pub fn open_file(&self, params: &Params, sends: bool) -> Result<Option<File>, TestError> {
         // Round trips are no transfer.
-        let file = self.file.as_ref().filter(|_| params.response == 0 && !params.udp);
-        file.map(|file| file.open(sends, params.bytes)).transpose()
+        let file = self.file.as_ref().filter(|_| params.trips.response == 0 && !params.transport.udp);
+        file.map(|file| file.open(sends, params.end.bytes)).transpose()
     }
 
     /// The name of the file and its bytes now.
     pub fn file_facts(&self, params: &Params) -> Option<(String, u64)> {
-        let file = self.file.as_ref().filter(|_| params.response == 0 && !params.udp)?;
+        let file = self.file.as_ref().filter(|_| params.trips.response == 0 && !params.transport.udp)?;
         Some((file.path.display().to_string(), file.bytes()))
     }
 }

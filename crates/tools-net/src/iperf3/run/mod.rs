@@ -128,7 +128,7 @@ fn as_client(
     let system = system();
     let sink = paper.clone();
     let mut out = Out::new(settings.output, false, &system, Box::new(move |text| sink.write(text)));
-    out.begin_lines(client.params.title.as_ref(), &paper.stamp);
+    out.begin_lines(client.params.report.title.as_ref(), &paper.stamp);
     if settings.verbose {
         out.text(&format!("iperf {VERSION}\n{system}\nTime: {}\n", time_text(now_ms())));
     }
@@ -138,10 +138,13 @@ fn as_client(
         Ok(token) => token,
         Err(error) => return Ok(failed(&error)),
     };
-    if let Some(file) =
-        place.local.file.as_ref().filter(|_| params.time_s.is_none() && params.blocks == 0 && params.bytes == 0)
+    if let Some(file) = place
+        .local
+        .file
+        .as_ref()
+        .filter(|_| params.end.time_s.is_none() && params.end.blocks == 0 && params.end.bytes == 0)
     {
-        params.bytes = file.bytes();
+        params.end.bytes = file.bytes();
     }
     let tested = match client::test(&place, &params, look, &mut out, stop) {
         Ok(tested) => tested,

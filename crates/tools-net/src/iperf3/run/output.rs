@@ -206,7 +206,9 @@ impl Out {
         };
         let mut document = self.document(end.clone());
         if let Some(report) = report {
-            for (key, text) in [("title", &report.params.title), ("extra_data", &report.params.extra_data)] {
+            for (key, text) in
+                [("title", &report.params.report.title), ("extra_data", &report.params.report.extra_data)]
+            {
                 if let Some(text) = text {
                     document.push(key, Json::text(text));
                 }

@@ -38,7 +38,7 @@ impl<'a> Running<'a> {
         let ends = !report.is_server;
         let params = &report.params;
         let count = report.streams.len();
-        let omit = Duration::from_secs(params.omit_s.into());
+        let omit = Duration::from_secs(params.end.omit_s.into());
         let mut running = Running {
             report,
             flows,
@@ -59,7 +59,7 @@ impl<'a> Running<'a> {
             running.limit();
         }
         let time =
-            params.time_s.filter(|&seconds| ends && seconds > 0).map(|seconds| Duration::from_secs(seconds.into()));
+            params.end.time_s.filter(|&seconds| ends && seconds > 0).map(|seconds| Duration::from_secs(seconds.into()));
         running.flows.start(time.map(|time| (omit + time).as_nanos() as u64));
         running.began = Instant::now();
         running.omit_until = (!omit.is_zero()).then(|| running.began + omit);
@@ -71,8 +71,10 @@ impl<'a> Running<'a> {
     /// and to count as it does.
     fn limit(&self) {
         let Report { params, is_server, .. } = self.report;
-        if let Some(blocks) = blocks_of(params).filter(|_| !is_server || !(params.udp || params.omit_s > 0)) {
-            let bytes = blocks.saturating_mul(params.block.into());
+        if let Some(blocks) =
+            blocks_of(params).filter(|_| !is_server || !(params.transport.udp || params.end.omit_s > 0))
+        {
+            let bytes = blocks.saturating_mul(params.flow.block.into());
             self.flows.limit(blocks, if *is_server { u64::MAX } else { bytes });
         }
     }
@@ -169,9 +171,9 @@ impl<'a> Running<'a> {
                 path_mtu: tcp.path_mtu,
                 reordering: tcp.reordering,
             }),
-            packets: match (params.udp, sends) {
+            packets: match (params.transport.udp, sends) {
                 (false, _) => 0,
-                (true, true) => (bytes / u64::from(params.block.max(1))) as i64,
+                (true, true) => (bytes / u64::from(params.flow.block.max(1))) as i64,
                 (true, false) => less(now.highest, before.highest),
             },
             lost: less(now.lost, before.lost),
@@ -233,14 +235,15 @@ impl<'a> Running<'a> {
 
     /// Processor time of this end, per cent of the test's.
     fn cpu(&self) -> [f64; 3] {
-        let seconds = (self.end_s + f64::from(self.report.params.omit_s)).max(1e-9);
+        let seconds = (self.end_s + f64::from(self.report.params.end.omit_s)).max(1e-9);
         let percent = |ns: u64| ns as f64 / 1e7 / seconds;
         let (user, system) = self.cpu_ns;
         [percent(user + system), percent(user), percent(system)]
     }
 
     fn congestion(&self) -> Option<String> {
-        (!self.report.params.udp && !self.report.streams.is_empty()).then(|| congestion(self.flows.socket(0)))?
+        (!self.report.params.transport.udp && !self.report.streams.is_empty())
+            .then(|| congestion(self.flows.socket(0)))?
     }
 
     /// What the other end is told.
@@ -265,7 +268,7 @@ impl<'a> Running<'a> {
         let sends = self.report.streams.iter().any(|stream| stream.sends);
         Results {
             cpu: self.cpu(),
-            has_retransmits: if sends { i64::from(!self.report.params.udp) } else { -1 },
+            has_retransmits: if sends { i64::from(!self.report.params.transport.udp) } else { -1 },
             congestion: self.congestion(),
             output: None,
             streams,
@@ -281,7 +284,7 @@ impl<'a> Running<'a> {
                 Some(far) => Row {
                     end: if far.seconds > 0.0 { far.seconds } else { own.end },
                     bytes: far.bytes,
-                    retransmits: Some(far.retransmits).filter(|&again| again >= 0 && !self.report.params.udp),
+                    retransmits: Some(far.retransmits).filter(|&again| again >= 0 && !self.report.params.transport.udp),
                     // Ends that do not say what they omitted are taken to have omitted what this one has.
                     packets: far.packets - far.omitted_packets.unwrap_or(before.packets),
                     lost: far.errors - far.omitted_errors.unwrap_or(before.lost),
@@ -310,9 +313,9 @@ impl<'a> Running<'a> {
 
 /// Blocks after which a test ends, where it does.
 pub fn blocks_of(params: &Params) -> Option<u64> {
-    match (params.blocks, params.bytes) {
+    match (params.end.blocks, params.end.bytes) {
         (0, 0) => None,
-        (0, bytes) => Some(bytes.div_ceil(params.block.max(1).into())),
+        (0, bytes) => Some(bytes.div_ceil(params.flow.block.max(1).into())),
         (blocks, _) => Some(blocks),
     }
 }

@@ -86,39 +86,39 @@ pub fn run(settings: &NetperfSettings) -> Result<(), TestError> {
     if let Some(processor) = settings.processor.local {
         run_on(&[processor]).map_err(|source| TestError::Processor { processor, source })?;
     }
-    let mut far_end = match settings.direct {
-        Some(_) => FarEnd::Service { port: settings.data_ports.remote },
+    let mut far_end = match settings.control.direct {
+        Some(_) => FarEnd::Service { port: settings.data.ports.remote },
         None => FarEnd::Netserver(connect(settings)?),
     };
-    let target = match (&settings.data.remote, &far_end) {
+    let target = match (&settings.data.hosts.remote, &far_end) {
         (None, FarEnd::Netserver(control)) => control.socket.peer_addr()?.ip(),
-        _ => resolve(host_of(settings), 0, settings.data_v6.or(settings.is_v6))?[0].ip(),
+        _ => resolve(host_of(settings), 0, settings.data.is_v6.or(settings.control.is_v6))?[0].ip(),
     };
     let is_v6 = target.is_ipv6();
-    let local = settings.data.local.as_ref().or(settings.local.as_ref());
+    let local = settings.data.hosts.local.as_ref().or(settings.control.local.as_ref());
     let source = local.map(|host| Ok::<_, TestError>(resolve(host, 0, Some(is_v6))?[0].ip())).transpose()?;
-    if settings.headers {
-        let from = local.map(|host| (host.as_str(), settings.data_ports.local));
-        print(&title(settings, from, (host_of(settings), settings.data_ports.remote), is_v6));
+    if settings.output.headers {
+        let from = local.map(|host| (host.as_str(), settings.data.ports.local));
+        print(&title(settings, from, (host_of(settings), settings.data.ports.remote), is_v6));
     }
-    if let (Some(phrase), FarEnd::Netserver(control)) = (&settings.passphrase, &mut far_end) {
+    if let (Some(phrase), FarEnd::Netserver(control)) = (&settings.control.passphrase, &mut far_end) {
         control.send(&Message::of_passphrase(phrase))?;
     }
-    std::thread::sleep(Duration::from_secs(settings.wait_s.into()));
+    std::thread::sleep(Duration::from_secs(settings.control.wait_s.into()));
     // Addresses are named only where they are not the control connection's.
-    let named = settings.data.remote.as_ref().map(|_| target);
-    let bind = (source.is_some() || settings.data_ports.local > 0)
-        .then(|| SocketAddr::new(source.unwrap_or(any(is_v6)), settings.data_ports.local));
-    let request = settings.request((source.filter(|_| named.is_some()), settings.data_ports.local), named, is_v6);
-    let (least, most) = settings.times;
+    let named = settings.data.hosts.remote.as_ref().map(|_| target);
+    let bind = (source.is_some() || settings.data.ports.local > 0)
+        .then(|| SocketAddr::new(source.unwrap_or(any(is_v6)), settings.data.ports.local));
+    let request = settings.request((source.filter(|_| named.is_some()), settings.data.ports.local), named, is_v6);
+    let (least, most) = settings.repetition.times;
     let mut all: Vec<Made> = Vec::new();
     let mut confidence = None;
     for times in 1..=most {
         all.push(once(settings, &mut far_end, &request, target, bind)?);
-        let Some(asked) = settings.confidence else { break };
+        let Some(asked) = settings.repetition.confidence else { break };
         let (means, widths) = means(&all, asked.0);
         confidence = Some((Confidence { asked, times, widths }, means));
-        let counted = if settings.result_only { &widths[..1] } else { &widths[..] };
+        let counted = if settings.output.result_only { &widths[..1] } else { &widths[..] };
         if times >= least && counted.iter().all(|width| *width <= asked.1) {
             break;
         }
@@ -129,7 +129,10 @@ pub fn run(settings: &NetperfSettings) -> Result<(), TestError> {
     }
     let Some(mut made) = all.pop() else { return Err(TestError::Closed) };
     if let Some((Confidence { asked, widths, .. }, means)) = confidence {
-        if widths.iter().any(|width| *width > asked.1) && matches!(settings.form, Form::Table) && settings.headers {
+        if widths.iter().any(|width| *width > asked.1)
+            && matches!(settings.output.form, Form::Table)
+            && settings.output.headers
+        {
             print(&not_confident(widths));
         }
         (made.throughput, made.seconds) = (means[0], means[3]);
@@ -142,10 +145,10 @@ pub fn run(settings: &NetperfSettings) -> Result<(), TestError> {
     let name = |host: Option<&String>| host.cloned().unwrap_or_else(|| any(is_v6).to_string());
     let report = Report {
         settings,
-        source: (name(local), settings.data_ports.local),
-        target: (host_of(settings).to_owned(), settings.data_ports.remote),
+        source: (name(local), settings.data.ports.local),
+        target: (host_of(settings).to_owned(), settings.data.ports.remote),
         is_v6,
-        uuid: settings.uuid.clone().unwrap_or_else(uuid),
+        uuid: settings.output.uuid.clone().unwrap_or_else(uuid),
         confidence: confidence.map(|(confidence, _)| confidence),
         local: made.local,
         remote: made.remote,
@@ -188,13 +191,14 @@ fn uuid() -> String {
 }
 
 fn connect(settings: &NetperfSettings) -> Result<Control, TestError> {
-    let NetperfSettings { host, port, .. } = settings;
+    let (host, port) = (&settings.control.host, &settings.control.port);
     let mut last = None;
-    for to in resolve(host, *port, settings.is_v6)? {
-        let local = settings.local.as_ref();
-        let bind = local.map(|local| resolve(local, settings.local_port, Some(to.is_ipv6()))).transpose()?;
+    for to in resolve(host, *port, settings.control.is_v6)? {
+        let local = settings.control.local.as_ref();
+        let bind = local.map(|local| resolve(local, settings.control.local_port, Some(to.is_ipv6()))).transpose()?;
         let bind = bind.map(|found| found[0]);
-        let any = (settings.local_port > 0).then(|| SocketAddr::new(any(to.is_ipv6()), settings.local_port));
+        let any =
+            (settings.control.local_port > 0).then(|| SocketAddr::new(any(to.is_ipv6()), settings.control.local_port));
         match connect_tcp(to, bind.or(any), &SocketOptions::default(), PATIENCE) {
             Ok(socket) => return Ok(Control::new(socket)?),
             Err(source) => last = Some(TestError::Control { host: host.clone(), port: *port, source }),
@@ -213,20 +217,20 @@ fn once(
 ) -> Result<Made, TestError> {
     let new_sockets = new_sockets(settings, bind);
     // The buffers are known before the test, as are the sizes that follow from them.
-    let transport = if settings.udp { Transport::Udp } else { Transport::Tcp };
+    let transport = if settings.test.udp { Transport::Udp } else { Transport::Tcp };
     let socket = new_sockets.make(&SocketAddr::new(target, 0), transport)?;
-    if !settings.routed {
+    if !settings.socket.routed {
         keep_off_routers(&socket)?;
     }
     let at_first = buffers(&socket);
     let sizes = call_sizes(settings, at_first)?;
-    let (poll_us, ahead, hangs_up) = (settings.poll_us, settings.burst, settings.direct.is_some());
+    let (poll_us, ahead, hangs_up) = (settings.socket.poll_us, settings.test.burst, settings.control.direct.is_some());
     let work = NetWork { poll_us, ahead, hangs_up, ..flow(request, false, sizes) };
-    let file = settings.file.as_deref().filter(|_| settings.sendfile);
+    let file = settings.test.file.as_deref().filter(|_| settings.test.sendfile);
     let file = file.map(|path| open(path, work.block)).transpose()?;
     let response = far_end.ask(request)?;
     let to = SocketAddr::new(target, response.port);
-    let socket = if settings.udp {
+    let socket = if settings.test.udp {
         let socket = UdpSocket::from(socket);
         socket.connect(to)?;
         socket.into()
@@ -238,7 +242,9 @@ fn once(
     let mut flows = Flows::with(vec![Flow { socket, other: Some(to), file, work }], new_sockets)?;
     match (request.length, request.direction) {
         // A service sends without end.
-        (Length::Count(bytes), Direction::ToClient) if settings.direct.is_some() => flows.limit(u64::MAX, bytes.into()),
+        (Length::Count(bytes), Direction::ToClient) if settings.control.direct.is_some() => {
+            flows.limit(u64::MAX, bytes.into())
+        }
         (length, _) => flows.limit(length_ops(length, &work), u64::MAX),
     }
     let moved = move_data(settings, far_end, request, &mut flows)?;
@@ -262,22 +268,24 @@ fn new_sockets(settings: &NetperfSettings, bind: Option<SocketAddr>) -> NewSocke
     NewSockets {
         bind,
         options: SocketOptions {
-            no_delay: settings.no_delay.local,
-            segment: settings.segment,
-            service: settings.service.local,
-            congestion: settings.congestion.local.clone(),
+            no_delay: settings.socket.no_delay.local,
+            segment: settings.socket.segment,
+            service: settings.socket.service.local,
+            congestion: settings.socket.congestion.local.clone(),
             ..SocketOptions::default()
         },
-        buffers: settings.buffers.local,
+        buffers: settings.socket.buffers.local,
     }
 }
 
 /// Bytes that this end sends and receives at once, with these buffers.
 fn call_sizes(settings: &NetperfSettings, buffers: [u32; 2]) -> Result<[u32; 2], TestError> {
-    let most = if settings.udp { DATAGRAM_BYTES_MAX } else { BLOCK_BYTES_MAX };
-    let sizes =
-        [settings.send.local.unwrap_or(buffers[0].min(most)), settings.receive.local.unwrap_or(buffers[1].min(most))];
-    for (name, size) in [("-m", sizes[0]), ("-r", settings.trip[0]), ("-r", settings.trip[1])] {
+    let most = if settings.test.udp { DATAGRAM_BYTES_MAX } else { BLOCK_BYTES_MAX };
+    let sizes = [
+        settings.data.send.local.unwrap_or(buffers[0].min(most)),
+        settings.data.receive.local.unwrap_or(buffers[1].min(most)),
+    ];
+    for (name, size) in [("-m", sizes[0]), ("-r", settings.data.trip[0]), ("-r", settings.data.trip[1])] {
         if size > most {
             return Err(TestError::Size(name, most));
         }
@@ -305,7 +313,7 @@ fn move_data(
     flows: &mut Flows,
 ) -> Result<Moved, TestError> {
     let before = Ticks::now();
-    let is_direct = settings.direct.is_some();
+    let is_direct = settings.control.direct.is_some();
     let time = match request.length {
         Length::Seconds(seconds) => Some(Duration::from_secs(seconds.into())),
         Length::Count(_) => None,
@@ -314,7 +322,7 @@ fn move_data(
     let began = Instant::now();
     wait(settings, far_end, flows, began, time)?;
     let mut seconds = began.elapsed().as_secs_f64();
-    if settings.udp {
+    if settings.test.udp {
         say_end(flows);
     } else if !request.connects {
         let _ = rustix::net::shutdown(flows.socket(0), rustix::net::Shutdown::Write);
@@ -323,7 +331,7 @@ fn move_data(
             seconds = began.elapsed().as_secs_f64();
         }
     }
-    let cpu = settings.cpu.local.then(|| Ticks::now().since(&before));
+    let cpu = settings.output.cpu.local.then(|| Ticks::now().since(&before));
     let moved = Moved {
         seconds,
         counts: flows.counts(0),
@@ -331,7 +339,7 @@ fn move_data(
         cpu,
         buffers: buffers(flows.socket(0)),
         // It grows with what the path turns out to take.
-        segment: (!settings.udp).then(|| segment_bytes(flows.socket(0))).flatten(),
+        segment: (!settings.test.udp).then(|| segment_bytes(flows.socket(0))).flatten(),
         retransmits: flows.tcp(0).map(|tcp| tcp.retransmits),
         congestion: plumb_engine::net::congestion(flows.socket(0)).unwrap_or_default(),
     };
@@ -343,15 +351,15 @@ fn move_data(
 fn netserver_end(settings: &NetperfSettings, response: &Response, results: Results) -> End {
     let far = |size: Option<u32>| size.map_or(-1, i64::from);
     End {
-        buffers: [settings.buffers.remote, response.buffers.map(Some), results.buffers.map(Some)],
+        buffers: [settings.socket.buffers.remote, response.buffers.map(Some), results.buffers.map(Some)],
         sizes: [far(response.sizes[0]), far(response.sizes[1])],
         sent: results.sent,
         received: results.received,
-        cpu: results.cpu.filter(|_| settings.cpu.remote),
+        cpu: results.cpu.filter(|_| settings.output.cpu.remote),
         retransmits: results.retransmits,
         congestion: results.congestion,
-        no_delay: settings.no_delay.remote,
-        service: settings.service.remote.and(response.service.or(settings.service.remote)),
+        no_delay: settings.socket.no_delay.remote,
+        service: settings.socket.service.remote.and(response.service.or(settings.socket.service.remote)),
         is_silent: false,
     }
 }
@@ -370,7 +378,7 @@ fn made(
         Direction::ToClient => ((0, 0), (counts.bytes, counts.ops), 0),
         Direction::RoundTrips => {
             let [ask, answer] =
-                trip_bytes(settings.trip, settings.only_connects).map(|size| u64::from(size) * counts.ops);
+                trip_bytes(settings.data.trip, settings.test.only_connects).map(|size| u64::from(size) * counts.ops);
             ((ask, counts.ops), (answer, counts.ops), counts.ops)
         }
     };
@@ -381,15 +389,15 @@ fn made(
         Direction::RoundTrips => sent.0 + received.0,
     };
     let local = End {
-        buffers: [settings.buffers.local, at_first.map(Some), moved.buffers.map(Some)],
+        buffers: [settings.socket.buffers.local, at_first.map(Some), moved.buffers.map(Some)],
         sizes,
         sent,
         received,
         cpu: moved.cpu,
         retransmits: moved.retransmits,
         congestion: moved.congestion,
-        no_delay: settings.no_delay.local,
-        service: settings.service.local,
+        no_delay: settings.socket.no_delay.local,
+        service: settings.socket.service.local,
         is_silent: false,
     };
     let each_second = |number: f64| if seconds > 0.0 { number / seconds } else { 0.0 };
@@ -425,10 +433,10 @@ fn wait(
     began: Instant,
     time: Option<Duration>,
 ) -> Result<(), TestError> {
-    let interim = settings.interim_s.map(Duration::from_secs_f64);
+    let interim = settings.repetition.interim_s.map(Duration::from_secs_f64);
     let until = time.map(|time| began + time + GRACE);
     // A service sends without end.
-    let stops_at = time.filter(|_| settings.direct.is_some()).map(|time| began + time);
+    let stops_at = time.filter(|_| settings.control.direct.is_some()).map(|time| began + time);
     let (mut last, mut last_at, mut number) = (flows.counts(0), began, 0);
     let mut due = interim.map(|every| began + every);
     loop {
@@ -439,16 +447,16 @@ fn wait(
         }
         let now = Instant::now();
         let is_done =
-            flows.is_done() || settings.direction == Direction::ToClient && stops_at.is_some_and(|at| now >= at);
+            flows.is_done() || settings.test.direction == Direction::ToClient && stops_at.is_some_and(|at| now >= at);
         let is_late = |every: Duration| due.is_some_and(|due| now >= due) || is_done && now > last_at + every / 10;
         if let Some(every) = interim.filter(|every| is_late(*every)) {
             let counts = flows.counts(0);
             let seconds = now.duration_since(last_at).as_secs_f64();
             let (bytes, ops) = ((counts.bytes - last.bytes) as f64, (counts.ops - last.ops) as f64);
             // Both ways.
-            let bytes = match settings.direction {
+            let bytes = match settings.test.direction {
                 Direction::RoundTrips => {
-                    let trip = trip_bytes(settings.trip, settings.only_connects);
+                    let trip = trip_bytes(settings.data.trip, settings.test.only_connects);
                     ops * trip.map(f64::from).iter().sum::<f64>()
                 }
                 _ => bytes,

@@ -103,14 +103,14 @@ pub fn as_netperf(call: &ToolCall<'_>) -> Result<End, Stopped> {
         }
         Ok(Asked::Run(settings)) => {
             say_ignored(&settings.ignored);
-            say_poll(settings.poll_us);
+            say_poll(settings.socket.poll_us);
             settings.notices.iter().for_each(|notice| print(notice));
             match client::run(&settings) {
                 Ok(()) => Ok(End::Done),
                 Err(error) => {
                     error_line!("{error}");
                     // netperf fails otherwise where it is the data connection that is refused.
-                    Ok(if settings.direct.is_some() { End::DialectFailed } else { FAILED })
+                    Ok(if settings.control.direct.is_some() { End::DialectFailed } else { FAILED })
                 }
             }
         }
@@ -237,7 +237,7 @@ fn unexpected(message: &Message) -> TestError {
 
 /// The host of a name or an address, as titles print it.
 fn host_of(settings: &NetperfSettings) -> &str {
-    settings.data.remote.as_deref().unwrap_or(&settings.host)
+    settings.data.hosts.remote.as_deref().unwrap_or(&settings.control.host)
 }
 
 #[cfg(test)]

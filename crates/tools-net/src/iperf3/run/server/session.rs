@@ -96,15 +96,15 @@ fn test(
             }
         }
     }
-    if params.sctp && !shared.has_sctp {
+    if params.transport.sctp && !shared.has_sctp {
         return Err(refuse(control, &Refused::Not("SCTP, which the server's kernel lacks,")));
     }
-    let count = params.streams as usize * if params.bidir { 2 } else { 1 };
+    let count = params.flow.streams as usize * if params.flow.bidir { 2 } else { 1 };
     let _room = Room::take(shared, count).ok_or_else(|| {
         let _ = control.say(State::AccessDenied);
         TestError::Busy
     })?;
-    let arrivals = match params.connects {
+    let arrivals = match params.trips.connects {
         true => listen(control, peer, &params)?,
         false => gather(shared, control, cookie, peer, &params, count)?,
     };
@@ -112,7 +112,7 @@ fn test(
     let mut streams = Vec::new();
     for (number, arrival) in arrivals.into_iter().enumerate() {
         // The client's own direction comes first.
-        let sends = if params.bidir { number >= params.streams as usize } else { params.reverse };
+        let sends = if params.flow.bidir { number >= params.flow.streams as usize } else { params.flow.reverse };
         streams.push(named(arrival.local, Ok(arrival.remote), arrival.socket.as_raw_fd(), sends));
         // Of round trips, it is the client who asks.
         let file = shared.local.open_file(&params, sends)?;
@@ -148,7 +148,7 @@ fn test(
     let bytes = control.read_json(RESULTS_BYTES_MAX, "results")?;
     let other = Results::read(&bytes).ok_or_else(|| TestError::Message("results that cannot be read".to_owned()))?;
     let mut results = running.results();
-    if report.params.get_output {
+    if report.params.report.get_output {
         results.output = Some(match shared.settings.output {
             form if form.has_document() => out.document(report.end_json(&own)),
             _ => Json::text(&out.kept),
@@ -208,7 +208,7 @@ fn listen(control: &mut Control, peer: SocketAddr, params: &Params) -> Result<Ve
         let socket = listener.try_clone().map_err(failed)?.into();
         Ok(Arrival { order, socket, local: Ok(local), remote: peer })
     };
-    (0..params.streams.into()).map(one).collect()
+    (0..params.flow.streams.into()).map(one).collect()
 }
 
 /// Asks for the streams and waits for all of them.
@@ -224,12 +224,12 @@ fn gather(
     let address = peer.ip().to_canonical();
     let until = Instant::now() + SETUP_PATIENCE;
     let options = shared.local.accepted(params);
-    let waiting = Waiting { cookie: *cookie, peer: address, udp: params.udp, options, streams };
+    let waiting = Waiting { cookie: *cookie, peer: address, udp: params.transport.udp, options, streams };
     let mut waiting = Some(waiting);
     // Datagrams have no cookie: of one address, only one test may wait for them.
     while let Some(mine) = waiting.take() {
         let mut registry = shared.registry();
-        if params.udp && registry.waiting.iter().any(|test| test.udp && test.peer == address) {
+        if params.transport.udp && registry.waiting.iter().any(|test| test.udp && test.peer == address) {
             drop(registry);
             waiting = Some(mine);
             if Instant::now() > until || shared.ends() {
@@ -262,7 +262,7 @@ fn gather(
     shared.registry().waiting.retain(|test| !(same(&test.cookie, cookie) && test.peer == address));
     let mut found = gathered?;
     found.sort_by_key(|arrival| arrival.order);
-    if !params.udp {
+    if !params.transport.udp {
         for arrival in &found {
             // A size or an algorithm that cannot be set here is the client's wish only.
             let _ = shared.local.accepted(params).set_connected(&arrival.socket, arrival.remote.is_ipv6());
@@ -274,9 +274,9 @@ fn gather(
 /// Waits until the client ends the test.
 fn wait(shared: &Shared, running: &mut Running<'_>, control: &mut Control, out: &mut Out) -> Result<(), TestError> {
     let params = &running.report().params;
-    let seconds = Some(params.time_s.unwrap_or(0)).filter(|&seconds| seconds > 0);
+    let seconds = Some(params.end.time_s.unwrap_or(0)).filter(|&seconds| seconds > 0);
     let longest = Duration::from_secs(seconds.unwrap_or(shared.limits.time_s).into());
-    let until = Instant::now() + longest + Duration::from_secs(params.omit_s.into()) + GRACE;
+    let until = Instant::now() + longest + Duration::from_secs(params.end.omit_s.into()) + GRACE;
     let mut meter = shared.limits.rate.map(|rate| Meter::new(rate, shared.rate_seconds, params));
     loop {
         let left = running.next().map_or(LOOK_AGAIN, |at| at.saturating_duration_since(Instant::now()).min(LOOK_AGAIN));
@@ -318,10 +318,13 @@ struct Meter {
 
 impl Meter {
     fn new(bits: u64, seconds: u32, params: &Params) -> Meter {
-        let directions = if params.bidir { 2.0 } else { 1.0 };
+        let directions = if params.flow.bidir { 2.0 } else { 1.0 };
         Meter {
             most: bits as f64 / 8.0,
-            early: f64::from(params.block) * f64::from(params.burst) * f64::from(params.streams) * directions,
+            early: f64::from(params.flow.block)
+                * f64::from(params.pace.burst)
+                * f64::from(params.flow.streams)
+                * directions,
             window: Duration::from_secs(seconds.into()),
             marks: VecDeque::from([(Instant::now(), 0)]),
         }
@@ -348,10 +351,12 @@ impl Meter {
 /// The client has sent all blocks of the test when it says so; the last of them may still be on their way.
 fn drain(running: &Running<'_>) {
     let params = &running.report().params;
-    let Some(blocks) = blocks_of(params).filter(|_| !params.udp && !params.reverse && params.omit_s == 0) else {
+    let Some(blocks) =
+        blocks_of(params).filter(|_| !params.transport.udp && !params.flow.reverse && params.end.omit_s == 0)
+    else {
         return;
     };
-    let bytes = blocks.saturating_mul(params.block.into());
+    let bytes = blocks.saturating_mul(params.flow.block.into());
     let (mut before, mut until) = (0, Instant::now() + DRAIN_PATIENCE);
     while Instant::now() < until {
         let now = running.received();
@@ -360,7 +365,7 @@ fn drain(running: &Running<'_>) {
         }
         if now != before {
             // The end of a file is no whole block: when all that was asked for is there, the rest is there soon or never.
-            let is_all = params.bytes > 0 && now >= params.bytes;
+            let is_all = params.end.bytes > 0 && now >= params.end.bytes;
             let patience = if is_all { LAST_PATIENCE } else { DRAIN_PATIENCE };
             (before, until) = (now, Instant::now() + patience);
         }

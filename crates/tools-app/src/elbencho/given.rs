@@ -1,4 +1,4 @@
-//! Options as said, on the command line and in a file.
+//! Options as given, on the command line and in a file.
 
 use super::ElbenchoUsageError;
 use super::options::{WORDS, named};
@@ -7,9 +7,9 @@ use plumb_tools::Support;
 use plumb_tools::options::{Opt, Takes, UnknownOption, Word, Words};
 use std::collections::BTreeMap;
 
-/// The options as said.
+/// The options as given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct GivenOptions {
     /// By name; a switch has no text.
     given: BTreeMap<&'static str, String>,
     /// What is not an option.
@@ -19,12 +19,12 @@ pub(super) struct Said {
 /// A switch that is on.
 const ON: &str = "true";
 
-impl Said {
+impl GivenOptions {
     pub(super) fn read(
         words: &[String],
         file: &mut dyn FnMut(&str) -> Result<String, FileError>,
-    ) -> Result<Said, ElbenchoUsageError> {
-        let mut said = Said::default();
+    ) -> Result<GivenOptions, ElbenchoUsageError> {
+        let mut said = GivenOptions::default();
         // What was switched off holds against a file of options.
         let mut off: Vec<&'static str> = Vec::new();
         for word in Words::new(WORDS, words) {

@@ -16,17 +16,17 @@ const RANKS_MAX: u32 = 4096;
 
 /// A value that was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SaidValue {
+pub enum OptionValue {
     /// Of a flag or a number.
     Number(i64),
     /// Text.
     Text(String),
 }
 
-/// What was said, by each option's key; the last word of an option holds.
+/// The options as given, by key; the last word of an option holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Said {
-    values: BTreeMap<String, SaidValue>,
+pub struct GivenOptions {
+    values: BTreeMap<String, OptionValue>,
     /// Options that were given and have no effect, with the reason.
     pub ignored: Vec<(String, &'static str)>,
     /// Help was asked for.
@@ -50,9 +50,9 @@ impl<S> Asked<S> {
     pub(crate) fn read(
         words: &[String],
         table: Table,
-        settings: impl FnOnce(&Said) -> Result<S, OptionError>,
+        settings: impl FnOnce(&GivenOptions) -> Result<S, OptionError>,
     ) -> Result<Asked<S>, OptionError> {
-        let said = Said::read(words, table)?;
+        let said = GivenOptions::read(words, table)?;
         if said.help {
             return Ok(Asked::Help);
         }
@@ -61,13 +61,13 @@ impl<S> Asked<S> {
     }
 }
 
-impl Said {
+impl GivenOptions {
     /// Reads words by the rows of a tool.
     ///
     /// # Errors
     /// The first error in them.
-    pub fn read(words: &[String], table: Table) -> Result<Said, OptionError> {
-        let mut said = Said::default();
+    pub fn read(words: &[String], table: Table) -> Result<GivenOptions, OptionError> {
+        let mut said = GivenOptions::default();
         let mut rest = words.iter();
         while let Some(word) = rest.next() {
             said.word(word, table, &mut || rest.next().cloned())?;
@@ -180,12 +180,12 @@ impl Said {
             problem,
         };
         let value = match (row.takes, value) {
-            (Takes::Flag, None) => SaidValue::Number(self.number(&key).unwrap_or(0) + 1),
+            (Takes::Flag, None) => OptionValue::Number(self.number(&key).unwrap_or(0) + 1),
             (Takes::Flag, Some(text)) => match text.trim().parse::<i64>() {
-                Ok(count) => SaidValue::Number(count.clamp(0, 1 << 16)),
+                Ok(count) => OptionValue::Number(count.clamp(0, 1 << 16)),
                 Err(_) => return Err(wrong("is not a number; use 0 or 1".to_owned())),
             },
-            (takes, text) if is_text(takes) => SaidValue::Text(text.unwrap_or_default().to_owned()),
+            (takes, text) if is_text(takes) => OptionValue::Text(text.unwrap_or_default().to_owned()),
             (takes, text) => {
                 // A fraction of a number of 32 bits has no meaning, and is left out, as in the tools.
                 let text = text.unwrap_or_default();
@@ -194,10 +194,10 @@ impl Said {
                 if takes == Takes::Number && i32::try_from(number).is_err() {
                     return Err(wrong(format!("is {number}, which exceeds 32 bits; use a smaller number")));
                 }
-                SaidValue::Number(number)
+                OptionValue::Number(number)
             }
         };
-        let given = value != SaidValue::Number(0);
+        let given = value != OptionValue::Number(0);
         match row.support {
             Support::Works => {}
             Support::Ignored(why) => self.ignored.push((option.to_owned(), why)),
@@ -216,7 +216,7 @@ impl Said {
     /// The number of an option.
     pub fn number(&self, key: &str) -> Option<i64> {
         match self.values.get(key) {
-            Some(SaidValue::Number(number)) => Some(*number),
+            Some(OptionValue::Number(number)) => Some(*number),
             _ => None,
         }
     }
@@ -224,7 +224,7 @@ impl Said {
     /// The text of an option.
     pub fn text(&self, key: &str) -> Option<&str> {
         match self.values.get(key) {
-            Some(SaidValue::Text(text)) => Some(text),
+            Some(OptionValue::Text(text)) => Some(text),
             _ => None,
         }
     }
@@ -250,7 +250,7 @@ impl Said {
     /// It is negative.
     pub fn count(&self, key: &str, default: u64) -> Result<u64, OptionError> {
         let Some(number) = self.number(key) else { return Ok(default) };
-        u64::try_from(number).map_err(|_| wrong(key, number.to_string(), "is negative; use 0 or more"))
+        u64::try_from(number).map_err(|_| value_error(key, number.to_string(), "is negative; use 0 or more"))
     }
 
     /// The same in 32 bits.
@@ -270,7 +270,7 @@ impl Said {
         if let Some(launched) = launched {
             return match self.number("plumb-ranks") {
                 None => Ok(launched.ranks),
-                Some(asked) => Err(wrong(
+                Some(asked) => Err(value_error(
                     "plumb-ranks",
                     asked.to_string(),
                     "is for ranks in one process; leave it out under mpirun",
@@ -280,7 +280,9 @@ impl Said {
         let ranks = self.small_count("plumb-ranks", 1)?;
         match (1..=RANKS_MAX).contains(&ranks) {
             true => Ok(ranks),
-            false => Err(wrong("plumb-ranks", ranks.to_string(), &format!("is not possible; use 1 to {RANKS_MAX}"))),
+            false => {
+                Err(value_error("plumb-ranks", ranks.to_string(), &format!("is not possible; use 1 to {RANKS_MAX}")))
+            }
         }
     }
 
@@ -312,7 +314,7 @@ impl Said {
             Some(b'i') => Ok(PacketKind::Incompressible),
             Some(b'o') => Ok(PacketKind::Offset),
             Some(b'r') => Ok(PacketKind::Random),
-            Some(_) => Err(wrong(key, word, "names unknown packets; use o, i, t or r")),
+            Some(_) => Err(value_error(key, word, "names unknown packets; use o, i, t or r")),
         }
     }
 }
@@ -323,7 +325,7 @@ fn is_text(takes: Takes) -> bool {
 }
 
 /// An error in the value of the option with this key.
-pub(crate) fn wrong(key: &str, value: impl Into<String>, problem: &str) -> OptionError {
+pub(crate) fn value_error(key: &str, value: impl Into<String>, problem: &str) -> OptionError {
     let option = if key.len() == 1 { format!("-{key}") } else { format!("--{key}") };
     OptionError::Value { option, value: value.into(), problem: problem.to_owned() }
 }
@@ -342,9 +344,9 @@ mod tests {
         letter('q', Takes::Flag, "").but(Support::NotYet("leave it out")),
     ]]);
 
-    fn read(line: &str) -> Result<Said, OptionError> {
+    fn read(line: &str) -> Result<GivenOptions, OptionError> {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        Said::read(&words, TABLE)
+        GivenOptions::read(&words, TABLE)
     }
 
     // Protects what people type: every way of IOR's parser to attach a value, clusters, and flags that count.

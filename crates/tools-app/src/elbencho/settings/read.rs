@@ -1,263 +1,45 @@
 //! The meaning of the options, as far as it depends only on the command line.
 
-use super::ElbenchoUsageError;
-use super::hosts::{DataSetPart, HostsSettings};
-use super::options::named;
-use super::said::Said;
+use super::{
+    Action, ContentOptions, DataSet, ElbenchoSettings, FileCalls, Live, LiveCsv, OpOptions, OpOrder, OutputSettings,
+    Phases, ReadWriteMix, Rwmix, ScheduleOptions, ThreadPlacement, TreeSettings,
+};
+use crate::elbencho::ElbenchoUsageError;
+use crate::elbencho::given::GivenOptions;
+use crate::elbencho::hosts::{DataSetPart, HostsSettings};
+use crate::elbencho::options::named;
+use crate::elbencho::paths::expand;
 use plumb_tools::options::Takes;
 use plumb_workload::files::{FileAdvice, MappingAdvice, RecordLock};
 
-/// What is to be done.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Action {
-    /// The benchmark.
-    Run,
-    /// Only print how much it would do.
-    DryRun,
-    /// Print the most important options.
-    Help,
-    /// Print all options.
-    HelpAll,
-    /// Print the options for services.
-    HelpDist,
-    /// Print the version.
-    Version,
-    /// Serve masters, in the background.
-    Service,
-    /// Serve masters.
-    ServiceInForeground,
-    /// Interrupt what services run.
-    Interrupt,
-    /// End services.
-    Quit,
-}
-
-/// Which phases are done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Phases {
-    /// Directories are created.
-    pub mkdirs: bool,
-    /// Files are written.
-    pub write: bool,
-    /// Files are statted.
-    pub stat: bool,
-    /// Files are read.
-    pub read: bool,
-    /// Files are removed.
-    pub delfiles: bool,
-    /// Directories are removed.
-    pub deldirs: bool,
-    /// `sync` before and after each phase.
-    pub sync: bool,
-    /// Caches are dropped before and after each phase.
-    pub dropcache: bool,
-}
-
-impl Phases {
-    /// Whether any of them reads or writes.
-    pub fn moves_data(self) -> bool {
-        self.write || self.read
-    }
-}
-
-/// A tree of files from a list.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct TreeSettings {
-    /// Where the list is, or is to be.
-    pub file: Option<String>,
-    /// A directory to make the list of.
-    pub scan: Option<String>,
-    /// Files from this size on are shared by threads, bytes; `None` for elbencho's default number of blocks.
-    pub share_from: Option<u64>,
-    /// In random order.
-    pub random: bool,
-    /// Threads take the blocks of shared files in turn.
-    pub round_robin: bool,
-    /// Sizes become multiples of this, bytes; 0 leaves them.
-    pub round_up: u64,
-}
-
-/// Reads in the write phase.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Rwmix {
-    /// None.
-    #[default]
-    None,
-    /// Percentage of the ops of every thread.
-    Percent(u8),
-    /// The first N threads.
-    Threads(u32),
-}
-
-/// What is shown while a phase runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Live {
-    /// One line, rewritten, on a terminal.
-    #[default]
-    Auto,
-    /// One line, rewritten.
-    OneLine,
-    /// A line each time.
-    Lines,
-    /// Nothing.
-    Off,
-}
-
-/// Progress as CSV.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LiveCsv {
-    /// Its file; `None` for standard output.
-    pub path: Option<String>,
-    /// Each thread as well.
-    pub each_thread: bool,
-}
-
-/// What is reported, and where.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct OutputSettings {
-    /// When each thread was done.
-    pub all_elapsed: bool,
-    /// When each service was done.
-    pub services_elapsed: bool,
-    /// CPU utilization.
-    pub cpu: bool,
-    /// Smallest, mean and largest latency.
-    pub latency: bool,
-    /// Histograms of latency.
-    pub histogram: bool,
-    /// Percentiles of latency, with N nines after 99.
-    pub percentiles: Option<u8>,
-    /// Directories as well as files.
-    pub dir_stats: bool,
-    /// MB rather than MiB.
-    pub base10: bool,
-    /// Numbers of I/Os.
-    pub verbose: bool,
-    /// No warning of phases that took no time.
-    pub no_zero_warning: bool,
-    /// A label for the results.
-    pub label: Option<String>,
-    /// Results as CSV.
-    pub csv: Option<String>,
-    /// Without a line of labels.
-    pub no_csv_labels: bool,
-    /// Results as JSON.
-    pub json: Option<String>,
-    /// Results as text.
-    pub text: Option<String>,
-    /// Each op as JSON.
-    pub ops_log: Option<String>,
-    /// Progress as CSV.
-    pub live_csv: Option<LiveCsv>,
-    /// What is shown.
-    pub live: Live,
-    /// How often, milliseconds.
-    pub live_interval_ms: u64,
-}
-
-/// The settings of a command line.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ElbenchoSettings {
-    /// What is to be done.
-    pub action: Action,
-    /// Which phases.
-    pub phases: Phases,
-    /// On what.
-    pub paths: Vec<String>,
-    /// Threads.
-    pub threads: u32,
-    /// Directories of each; 0 for none.
-    pub dirs: u32,
-    /// Files of each directory and thread.
-    pub files: u32,
-    /// Bytes of a file; 0 for those that it has.
-    pub size: u64,
-    /// Whether a size was given, which may be 0.
-    pub size_said: bool,
-    /// Bytes of an op.
-    pub block: u64,
-    /// Ops in flight.
-    pub iodepth: u32,
-    /// A tree of files instead.
-    pub tree: Option<TreeSettings>,
-    /// All threads use the directories of the first one.
-    pub dirsharing: bool,
-    /// With direct I/O.
-    pub direct: bool,
-    /// Through a mapping.
-    pub mmap: bool,
-    /// At random offsets.
-    pub rand: bool,
-    /// With an explicit generator, so that writes too are independent draws.
-    pub rand_algo_said: bool,
-    /// Bytes at random offsets; 0 for those that files have.
-    pub rand_amount: u64,
-    /// Random offsets are not multiples of the block size.
-    pub rand_unaligned: bool,
-    /// Threads take blocks in turn.
-    pub strided: bool,
-    /// From the end to the beginning.
-    pub backward: bool,
-    /// Reads in the write phase.
-    pub rwmix: Rwmix,
-    /// Percentage of all reads and writes that the threads that read are to do; `None` if each goes its own pace.
-    pub rwmix_balance: Option<u8>,
-    /// Bytes a second; 0 for all there are.
-    pub limit_read: u64,
-    /// The same of writes.
-    pub limit_write: u64,
-    /// Percentage of each block that is new in every write; 0 for the same block again and again.
-    pub new_percent: u8,
-    /// Offset plus this number; 0 for none.
-    pub verify: u64,
-    /// Each block is verified as soon as it is written.
-    pub verify_direct: bool,
-    /// Each block is read as soon as it is written.
-    pub read_inline: bool,
-    /// Each file is statted when opened.
-    pub stat_inline: bool,
-    /// Files are emptied as they are opened.
-    pub trunc: bool,
-    /// Files get their size as they are opened.
-    pub trunc_to_size: bool,
-    /// Blocks are reserved.
-    pub preallocate: bool,
-    /// The hints that the kernel gets about each open file, in the order of the calls.
-    pub file_advice: Vec<FileAdvice>,
-    /// The same about mappings.
-    pub mapping_advice: Vec<MappingAdvice>,
-    /// What is locked around each op.
-    pub lock: Option<RecordLock>,
-    /// What is missing when it is to be removed is not an error.
-    pub no_delete_errors: bool,
-    /// Seconds of a phase; 0 for no limit.
-    pub time_limit_s: u64,
-    /// Threads start over at their end.
-    pub infinite: bool,
-    /// How often all phases are done.
-    pub iterations: u32,
-    /// Seconds between phases.
-    pub phase_delay_s: u64,
-    /// When to begin, seconds since 1970; 0 for now.
-    pub start_s: u64,
-    /// The rank of the first thread.
-    pub rank_offset: u32,
-    /// Who runs it.
-    pub hosts: HostsSettings,
-    /// What this host does of it.
-    pub part: DataSetPart,
-    /// Memory nodes, in turn; `all` for each.
-    pub zones: Option<String>,
-    /// CPUs, in turn; `all` for each.
-    pub cores: Option<String>,
-    /// What is reported.
-    pub output: OutputSettings,
-}
-
 /// What the options mean.
-pub(super) fn settings(said: &Said) -> (ElbenchoSettings, Vec<ElbenchoUsageError>) {
+pub(in crate::elbencho) fn settings(said: &GivenOptions) -> (ElbenchoSettings, Vec<ElbenchoUsageError>) {
     let mut wrong: Vec<ElbenchoUsageError> = said.refusals().collect();
-    let action = if said.is_on("version") {
+    let mut numbers = NumberReader { said, wrong: &mut wrong };
+    let settings = ElbenchoSettings {
+        phases: phases(said),
+        paths: numbers.paths(),
+        threads: numbers.small("threads", 1),
+        dataset: numbers.dataset(),
+        ops: numbers.ops(),
+        tree: numbers.tree(),
+        order: numbers.order(),
+        mix: numbers.mix(),
+        content: numbers.content(),
+        calls: numbers.calls(),
+        schedule: numbers.schedule(),
+        placement: numbers.placement(),
+        hosts: numbers.hosts(),
+        part: DataSetPart::WHOLE,
+        output: numbers.output(),
+        action: action(said),
+    };
+    numbers.word("blockvaralgo", &["fast", "balanced", "strong"]);
+    (settings, wrong)
+}
+
+fn action(said: &GivenOptions) -> Action {
+    if said.is_on("version") {
         Action::Version
     } else if said.is_on("help") || said.is_on("help-multi") || said.is_on("help-large") || said.is_on("help-bdev") {
         Action::Help
@@ -279,72 +61,20 @@ pub(super) fn settings(said: &Said) -> (ElbenchoSettings, Vec<ElbenchoUsageError
         Action::DryRun
     } else {
         Action::Run
-    };
-    let mut numbers = NumberReader { said, wrong: &mut wrong };
-    let settings = ElbenchoSettings {
-        phases: Phases {
-            mkdirs: said.is_on("mkdirs"),
-            write: said.is_on("write"),
-            stat: said.is_on("stat"),
-            read: said.is_on("read"),
-            delfiles: said.is_on("delfiles"),
-            deldirs: said.is_on("deldirs"),
-            sync: said.is_on("sync"),
-            dropcache: said.is_on("dropcache"),
-        },
-        paths: numbers.paths(),
-        threads: numbers.small("threads", 1),
-        dirs: numbers.small("dirs", 0),
-        files: numbers.small("files", 0),
-        size: numbers.number("size"),
-        size_said: said.text("size").is_some(),
-        block: numbers.number("block"),
-        iodepth: numbers.small("iodepth", 1),
-        tree: numbers.tree(),
-        dirsharing: said.is_on("dirsharing"),
-        direct: said.is_on("direct"),
-        mmap: said.is_on("mmap"),
-        rand: said.is_on("rand"),
-        rand_algo_said: numbers.word("randalgo", &["fast", "balanced", "balanced_single", "strong"]).is_some(),
-        rand_amount: numbers.number("randamount"),
-        rand_unaligned: said.is_on("norandalign"),
-        strided: said.is_on("strided"),
-        backward: said.is_on("backward"),
-        rwmix: numbers.rwmix(),
-        rwmix_balance: numbers.rwmix_balance(),
-        limit_read: numbers.number("limitread"),
-        limit_write: numbers.number("limitwrite"),
-        new_percent: numbers.new_percent(),
-        verify: numbers.number("verify"),
-        verify_direct: said.is_on("verifydirect"),
-        read_inline: said.is_on("readinline"),
-        stat_inline: said.is_on("statinline"),
-        trunc: said.is_on("trunc"),
-        trunc_to_size: said.is_on("trunctosize"),
-        preallocate: said.is_on("preallocfile"),
-        file_advice: numbers.words("fadv", &FILE_ADVICE),
-        mapping_advice: numbers.words("madv", &MAPPING_ADVICE),
-        lock: match numbers.word("flock", &["", "range", "full"]).as_deref() {
-            Some("range") => Some(RecordLock::OpRange),
-            Some("full") => Some(RecordLock::WholeFile),
-            _ => None,
-        },
-        no_delete_errors: said.is_on("nodelerr"),
-        time_limit_s: numbers.number("timelimit"),
-        infinite: said.is_on("infloop"),
-        iterations: numbers.small("iterations", 1),
-        phase_delay_s: numbers.number("phasedelay"),
-        start_s: numbers.number("start"),
-        rank_offset: numbers.small("rankoffset", 0),
-        hosts: numbers.hosts(),
-        part: DataSetPart::WHOLE,
-        zones: said.text("zones").map(str::to_owned),
-        cores: said.text("cores").map(str::to_owned),
-        output: numbers.output(),
-        action,
-    };
-    numbers.word("blockvaralgo", &["fast", "balanced", "strong"]);
-    (settings, wrong)
+    }
+}
+
+fn phases(said: &GivenOptions) -> Phases {
+    Phases {
+        mkdirs: said.is_on("mkdirs"),
+        write: said.is_on("write"),
+        stat: said.is_on("stat"),
+        read: said.is_on("read"),
+        delfiles: said.is_on("delfiles"),
+        deldirs: said.is_on("deldirs"),
+        sync: said.is_on("sync"),
+        dropcache: said.is_on("dropcache"),
+    }
 }
 
 /// What `--fadv` takes, in the order of the calls: pages are dropped before others are read ahead.
@@ -368,7 +98,7 @@ const MAPPING_ADVICE: [(&str, MappingAdvice); 6] = [
 
 /// Reads values, and keeps their errors.
 struct NumberReader<'a> {
-    said: &'a Said,
+    said: &'a GivenOptions,
     wrong: &'a mut Vec<ElbenchoUsageError>,
 }
 
@@ -457,13 +187,103 @@ impl NumberReader<'_> {
                 paths.push(word.clone());
                 continue;
             }
-            match super::paths::expand(word) {
+            match expand(word) {
                 Ok(expanded) => paths.extend(expanded),
                 Err(error) => self.wrong.push(ElbenchoUsageError::Together(error.to_string())),
             }
         }
         // `file://` is how elbencho marks paths of file systems.
         paths.into_iter().map(|path| path.strip_prefix("file://").map_or(path.clone(), str::to_owned)).collect()
+    }
+
+    fn dataset(&mut self) -> DataSet {
+        let said = self.said;
+        DataSet {
+            dirs: self.small("dirs", 0),
+            files: self.small("files", 0),
+            size: self.number("size"),
+            size_said: said.text("size").is_some(),
+            dirsharing: said.is_on("dirsharing"),
+        }
+    }
+
+    fn ops(&mut self) -> OpOptions {
+        let said = self.said;
+        OpOptions {
+            block: self.number("block"),
+            iodepth: self.small("iodepth", 1),
+            direct: said.is_on("direct"),
+            mmap: said.is_on("mmap"),
+        }
+    }
+
+    fn order(&mut self) -> OpOrder {
+        let said = self.said;
+        OpOrder {
+            rand: said.is_on("rand"),
+            rand_algo_said: self.word("randalgo", &["fast", "balanced", "balanced_single", "strong"]).is_some(),
+            rand_amount: self.number("randamount"),
+            rand_unaligned: said.is_on("norandalign"),
+            strided: said.is_on("strided"),
+            backward: said.is_on("backward"),
+        }
+    }
+
+    fn mix(&mut self) -> ReadWriteMix {
+        ReadWriteMix {
+            rwmix: self.rwmix(),
+            balance: self.rwmix_balance(),
+            limit_read: self.number("limitread"),
+            limit_write: self.number("limitwrite"),
+        }
+    }
+
+    fn content(&mut self) -> ContentOptions {
+        let said = self.said;
+        ContentOptions {
+            new_percent: self.new_percent(),
+            verify: self.number("verify"),
+            verify_direct: said.is_on("verifydirect"),
+            read_inline: said.is_on("readinline"),
+        }
+    }
+
+    fn calls(&mut self) -> FileCalls {
+        let said = self.said;
+        FileCalls {
+            stat_inline: said.is_on("statinline"),
+            trunc: said.is_on("trunc"),
+            trunc_to_size: said.is_on("trunctosize"),
+            preallocate: said.is_on("preallocfile"),
+            file_advice: self.words("fadv", &FILE_ADVICE),
+            mapping_advice: self.words("madv", &MAPPING_ADVICE),
+            lock: match self.word("flock", &["", "range", "full"]).as_deref() {
+                Some("range") => Some(RecordLock::OpRange),
+                Some("full") => Some(RecordLock::WholeFile),
+                _ => None,
+            },
+            no_delete_errors: said.is_on("nodelerr"),
+        }
+    }
+
+    fn schedule(&mut self) -> ScheduleOptions {
+        let said = self.said;
+        ScheduleOptions {
+            time_limit_s: self.number("timelimit"),
+            infinite: said.is_on("infloop"),
+            iterations: self.small("iterations", 1),
+            phase_delay_s: self.number("phasedelay"),
+            start_s: self.number("start"),
+        }
+    }
+
+    fn placement(&mut self) -> ThreadPlacement {
+        let said = self.said;
+        ThreadPlacement {
+            rank_offset: self.small("rankoffset", 0),
+            zones: said.text("zones").map(str::to_owned),
+            cores: said.text("cores").map(str::to_owned),
+        }
     }
 
     fn tree(&mut self) -> Option<TreeSettings> {
