@@ -507,7 +507,7 @@ impl Durability {
     }
 
     /// Whether the measured time holds a flush, or passes the cache by.
-    pub const fn reaches_device(self) -> bool {
+    pub(crate) const fn reaches_device(self) -> bool {
         matches!(self, Durability::FlushAtEnd | Durability::FlushEach | Durability::Direct)
     }
 }

@@ -32,7 +32,7 @@ impl PrintedNumber {
     }
 
     /// One unit of its last printed digit.
-    pub fn last_digit(&self) -> f64 {
+    pub(crate) fn last_digit(&self) -> f64 {
         10_f64.powi(-(self.decimals as i32))
     }
 
@@ -128,7 +128,8 @@ pub enum PrintedUnit {
 }
 
 /// What it may look like, for errors.
-pub const UNIT_EXAMPLES: &str = "a unit such as `MB/s`, `MiB/s`, `K/sec`, `Mbytes/sec`, `IOPS`, `/s`, `s` or `ms`";
+pub(crate) const UNIT_EXAMPLES: &str =
+    "a unit such as `MB/s`, `MiB/s`, `K/sec`, `Mbytes/sec`, `IOPS`, `/s`, `s` or `ms`";
 
 impl PrintedUnit {
     /// Reads a unit as tools and papers write it.
@@ -188,7 +189,7 @@ impl PrintedUnit {
     }
 
     /// Whether both are rates of bytes, numbers per second, or times.
-    pub fn is_same_kind(self, other: PrintedUnit) -> bool {
+    pub(crate) fn is_same_kind(self, other: PrintedUnit) -> bool {
         std::mem::discriminant(&self) == std::mem::discriminant(&other)
     }
 
@@ -219,7 +220,7 @@ fn thousands(prefix: &str) -> Option<u8> {
 
 /// What a tool's letters stand for where they do not say. Bonnie++, IOzone and PostMark count 1024; `dd` and most others
 /// count 1000. Sources: the tools' own code; IOzone shifts by 10, PostMark's "megabytes" are 2^20.
-pub fn base_of_tool(tool: &str) -> Base {
+pub(crate) fn base_of_tool(tool: &str) -> Base {
     match tool.to_lowercase().as_str() {
         "bonnie++" | "bonnie" | "iozone" | "postmark" => Base::Binary,
         _ => Base::Decimal,

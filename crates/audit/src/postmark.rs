@@ -10,7 +10,7 @@ pub use plumb_workload::program::postmark::Totals;
 
 /// Why a run cannot be replayed on paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NotReplayable {
+pub(crate) enum NotReplayable {
     /// PostMark divides by a tenth of the transactions.
     #[error("PostMark itself crashes with fewer than 10 transactions")]
     TooFew,

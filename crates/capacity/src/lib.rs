@@ -25,7 +25,7 @@ pub use tally::{Tally, Verdict};
 pub const BLOCK_BYTES: u64 = 4096;
 
 /// Bytes of a transfer.
-pub const TRANSFER_BYTES: u64 = 1 << 20;
+pub(crate) const TRANSFER_BYTES: u64 = 1 << 20;
 
 /// Why a check did not come to its end.
 #[derive(Debug, thiserror::Error)]

@@ -49,7 +49,7 @@ impl Shared {
 }
 
 /// Why there is no screen here; `None` where there can be one.
-pub fn hindrance() -> Option<&'static str> {
+pub(crate) fn hindrance() -> Option<&'static str> {
     if !io::stdout().is_terminal() || !io::stderr().is_terminal() {
         return Some("standard output and standard error are not both a terminal");
     }

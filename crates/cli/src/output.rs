@@ -20,12 +20,12 @@ static LOST: OnceLock<String> = OnceLock::new();
 static PAGES_ELSEWHERE: AtomicBool = AtomicBool::new(false);
 
 /// Sends pages to standard error from now on: standard output is for something else.
-pub fn page_to_standard_error() {
+pub(crate) fn page_to_standard_error() {
     PAGES_ELSEWHERE.store(true, Ordering::Relaxed);
 }
 
 /// Whether [`page_to_standard_error`] was called.
-pub fn pages_are_elsewhere() -> bool {
+pub(crate) fn pages_are_elsewhere() -> bool {
     PAGES_ELSEWHERE.load(Ordering::Relaxed)
 }
 
@@ -51,7 +51,7 @@ pub fn print(text: &str) {
 
 /// Writes CI runner commands, such as GitHub annotations, to standard output, or to standard error if a program reads standard
 /// output. The caller has escaped the data as the runner requires.
-pub fn print_commands(text: &str, is_for_program: bool) {
+pub(crate) fn print_commands(text: &str, is_for_program: bool) {
     let text = visible(text);
     let written = match is_for_program || pages_are_elsewhere() {
         true => io::stderr().lock().write_all(text.as_bytes()),
@@ -128,12 +128,12 @@ pub fn write(text: &str) -> Result<(), Early> {
 static HELD: Mutex<Option<String>> = Mutex::new(None);
 
 /// Keeps what goes to standard error until [`release_complaints`]: the terminal is a screen.
-pub fn hold_complaints() {
+pub(crate) fn hold_complaints() {
     HELD.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default();
 }
 
 /// Writes what was kept. A panic that came while something was being kept must not wait for itself.
-pub fn release_complaints() {
+pub(crate) fn release_complaints() {
     let held = HELD.try_lock().ok().and_then(|mut held| held.take());
     if let Some(held) = held {
         let _ = io::stderr().lock().write_all(held.as_bytes());

@@ -79,7 +79,7 @@ impl Pending {
     }
 
     /// Returns `true` on the first call only, so that displaced connections are reported once.
-    pub fn is_first_to_tell(&self) -> bool {
+    pub(crate) fn is_first_to_tell(&self) -> bool {
         !self.has_told.swap(true, Ordering::AcqRel)
     }
 

@@ -147,7 +147,7 @@ fn left_of(elapsed: Duration, done: f64, total: f64) -> String {
 
 /// Which phase of how many runs, and what is left.
 #[derive(Debug, Default)]
-pub struct PhaseClock {
+pub(crate) struct PhaseClock {
     /// Longest time of each phase, ns; absent where its amount of work ends it.
     times_ns: Vec<Option<u64>>,
     /// Phases that have begun.
@@ -236,7 +236,7 @@ impl LiveLine {
     }
 
     /// The same, with these findings printed above it.
-    pub fn with_warnings(warnings: LiveWarnings) -> LiveLine {
+    pub(crate) fn with_warnings(warnings: LiveWarnings) -> LiveLine {
         let mut line = LiveLine::on_standard_error();
         line.warnings = warnings;
         line
@@ -250,7 +250,7 @@ impl LiveLine {
     }
 
     /// Shows nothing until this is so: a screen has the terminal until it is closed.
-    pub fn hide_until(&mut self, is_closed: Arc<AtomicBool>) {
+    pub(crate) fn hide_until(&mut self, is_closed: Arc<AtomicBool>) {
         self.line.hide(true);
         self.hidden_until = Some(is_closed);
     }

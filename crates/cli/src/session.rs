@@ -36,7 +36,7 @@ pub fn register_net_protocol(protocol: &'static (dyn NetProtocol + Sync)) {
 /// set, a directory that only this user can use. Source: XDG Base Directory Specification.
 ///
 /// Errors: none of these, and that directory is somebody else's.
-pub fn data_directory() -> Result<PathBuf, Stopped> {
+pub(crate) fn data_directory() -> Result<PathBuf, Stopped> {
     Ok(user_directory("XDG_DATA_HOME", ".local/share").map_err(no_directory)?.join("plumb"))
 }
 

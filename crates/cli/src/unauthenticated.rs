@@ -12,7 +12,7 @@ pub fn warn_beyond_loopback(name: &str, address: IpAddr, way_out: &str) {
 }
 
 /// Warns which directories a service without keys opens to this user's and root's processes.
-pub fn warn_on_loopback(name: &str, allowed: &str) {
+pub(crate) fn warn_on_loopback(name: &str, allowed: &str) {
     error_line!(
         "{name}: warning: this protocol has no authentication: whatever runs as this user or root on this host may use {allowed} \
          through this port; PLUMB_AGENT_KEYS=FILE admits only who has keys (docs/agents.md)"

@@ -3,7 +3,7 @@
 
 /// Children of a rank. Up to 33 ranks all talk to rank 0 directly, so that one that dies silences no other; 100,000 ranks make a
 /// tree of four levels below it.
-pub const FANOUT: u32 = 32;
+pub(crate) const FANOUT: u32 = 32;
 
 /// The rank to which this one reports; none for rank 0.
 pub fn parent(rank: u32) -> Option<u32> {

@@ -54,11 +54,6 @@ impl<T> Spanned<T> {
         &self.span
     }
 
-    /// Moves it.
-    pub fn set_span(&mut self, span: Range<usize>) {
-        self.span = span;
-    }
-
     /// The value.
     pub fn get_ref(&self) -> &T {
         &self.value

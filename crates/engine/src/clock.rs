@@ -218,7 +218,7 @@ impl Clock {
 
     /// Nanoseconds from one reading to a later one; 0 when a migration between processors made time run backwards.
     #[inline(always)]
-    pub fn ns_between(&self, from: Ticks, to: Ticks) -> u64 {
+    pub(crate) fn ns_between(&self, from: Ticks, to: Ticks) -> u64 {
         ((u128::from(to.saturating_sub(from)) * u128::from(self.ns_per_tick)) >> SCALE_BITS) as u64
     }
 
@@ -228,7 +228,7 @@ impl Clock {
     }
 
     /// Ticks of a length of time that need not be whole nanoseconds.
-    pub fn fractional_ticks(&self, ns: f64) -> f64 {
+    pub(crate) fn fractional_ticks(&self, ns: f64) -> f64 {
         ns * self.ticks_per_ns
     }
 
@@ -311,7 +311,7 @@ impl Clock {
 
     /// Returns the mean cost of one reading, ns, in the fastest of several series: another program may take the processor during
     /// one of them, for a thousand times as long as a series takes.
-    pub fn cost_ns(&self) -> f64 {
+    pub(crate) fn cost_ns(&self) -> f64 {
         fastest_series(|| self.now(), |first, last| self.ns_between(first, last))
     }
 }

@@ -355,33 +355,9 @@ fn act(signal: libc::c_int, handler: libc::sighandler_t, flags: libc::c_int) -> 
 /// By default this signal is ignored, so that a stray one before [`install`] does no harm.
 pub(crate) const WAKE_SIGNAL: libc::c_int = libc::SIGURG;
 
-/// Ends a blocking system call of one thread with `EINTR`, so that it looks at the flag.
-#[derive(Debug, Clone, Copy)]
-pub struct Waker {
-    process: libc::pid_t,
-    thread: libc::pid_t,
-}
-
-impl Waker {
-    /// For the calling thread.
-    pub fn for_this_thread() -> Waker {
-        let thread = crate::os::thread_number();
-        Waker { process: rustix::process::getpid().as_raw_nonzero().get(), thread }
-    }
-
-    /// Wakes the thread. If it has ended, nothing happens; if its number has been given to a later thread of this
-    /// process, that one has a system call interrupted, which every backend bears.
-    pub fn wake(self) {
-        // The signal has a handler that does nothing (or is ignored by default).
-        crate::os::signal_thread(self.process, self.thread, WAKE_SIGNAL);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Read as _;
-    use std::sync::mpsc;
 
     #[test]
     fn a_signal_raises_the_flag_and_a_second_one_does_not_change_the_reason() {
@@ -409,23 +385,5 @@ mod tests {
         assert_eq!(other.signal(), None);
         assert_eq!(other.sleep(Duration::from_millis(1)), Slept::Whole);
         assert_eq!(one.sleep(Duration::from_secs(60)), Slept::Cut);
-    }
-
-    #[test]
-    fn a_waker_ends_a_blocking_read() {
-        install().unwrap();
-        let (mut reader, writer) = io::pipe().unwrap();
-        let (tell, hear) = mpsc::channel();
-        let thread = std::thread::spawn(move || {
-            tell.send(Waker::for_this_thread()).unwrap();
-            reader.read(&mut [0]).map_err(|error| error.kind())
-        });
-        let waker = hear.recv().unwrap();
-        while !thread.is_finished() {
-            waker.wake();
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        assert_eq!(thread.join().unwrap(), Err(io::ErrorKind::Interrupted));
-        drop(writer);
     }
 }

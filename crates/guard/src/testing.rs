@@ -29,7 +29,8 @@ const TEST_DATA: &[u8; 8] = b"PLUMBTST";
 const FILLING: u8 = 7;
 
 /// A block of test data for [`recognised`].
-pub fn test_data(offset: u64, length: usize) -> Vec<u8> {
+#[cfg(test)]
+pub(crate) fn test_data(offset: u64, length: usize) -> Vec<u8> {
     let mut block = vec![FILLING; length];
     block[..8].copy_from_slice(TEST_DATA);
     block[8..16].copy_from_slice(&offset.to_le_bytes());

@@ -37,7 +37,7 @@ use plumb_result::RunResult;
 pub const FILE_BYTES_MAX: usize = 256 << 20;
 
 /// The limit of values in a file of JSON: each takes up to a hundred bytes of memory.
-pub const VALUES_MAX: usize = 4_000_000;
+pub(crate) const VALUES_MAX: usize = 4_000_000;
 
 /// The limit of runs in a file.
 pub const RUNS_MAX: usize = 10_000;
@@ -46,7 +46,7 @@ pub const RUNS_MAX: usize = 10_000;
 pub const NUMBERS_MAX: usize = 100_000;
 
 /// This much of a file is kept in a result, in bytes.
-pub const RAW_BYTES_MAX: usize = 1 << 20;
+pub(crate) const RAW_BYTES_MAX: usize = 1 << 20;
 
 /// A file of another tool's results.
 #[derive(Debug, Clone, Copy)]
@@ -119,7 +119,7 @@ fn read_as(tool: &Tool, input: &Input<'_>, file: &ForeignFile<'_>) -> Result<Vec
 ///
 /// # Errors
 /// A name that is none of [`TOOLS`].
-pub fn tool_named(name: &str) -> Result<&'static Tool, ImportError> {
+pub(crate) fn tool_named(name: &str) -> Result<&'static Tool, ImportError> {
     let tool = TOOLS.iter().find(|tool| tool.name.eq_ignore_ascii_case(name));
     tool.ok_or_else(|| ImportError::Tool { name: run::clean(name), tools: known_tools() })
 }

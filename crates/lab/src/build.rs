@@ -38,7 +38,7 @@ impl Builder {
     }
 
     /// With a flag at which it stops what it is doing, takes it down and says [`Cause::Interrupted`].
-    pub fn stopped_by(mut self, stop: StopFlag) -> Builder {
+    pub(crate) fn stopped_by(mut self, stop: StopFlag) -> Builder {
         self.stop = Some(stop);
         self
     }

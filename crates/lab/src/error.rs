@@ -179,11 +179,6 @@ impl LabError {
         matches!(self.cause(), Some(Cause::Refused(refusal)) if refusal.exit_code() == 5)
     }
 
-    /// Whether the user stopped it (exit code 130).
-    pub fn is_interrupted(&self) -> bool {
-        matches!(self.cause(), Some(Cause::Interrupted | Cause::Command(CommandError::Interrupted { .. })))
-    }
-
     fn cause(&self) -> Option<&Cause> {
         match self {
             LabError::Step { cause, .. } => Some(cause),

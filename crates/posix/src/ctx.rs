@@ -47,7 +47,7 @@ pub const NOFOLLOW: V<'static> = V::C("AT_SYMLINK_NOFOLLOW", libc::AT_SYMLINK_NO
 pub const REMOVEDIR: V<'static> = V::C("AT_REMOVEDIR", libc::AT_REMOVEDIR as i64);
 
 /// A case that is being run, in a working directory of its own.
-pub struct Ctx<'a> {
+pub(crate) struct Ctx<'a> {
     /// What was probed.
     pub facts: &'a Facts,
     /// Checks so far.
@@ -109,7 +109,7 @@ impl<'a> Ctx<'a> {
 
     /// Makes thousands of calls that are written down as one loop of C, which `text` makes of the result: a list of all of them is too
     /// long for the channel to the parent process.
-    pub fn in_a_loop<T>(&mut self, body: impl FnOnce(&mut Self) -> T, text: impl FnOnce(&T) -> String) -> T {
+    pub(crate) fn in_a_loop<T>(&mut self, body: impl FnOnce(&mut Self) -> T, text: impl FnOnce(&T) -> String) -> T {
         let calls = self.calls.take();
         let result = body(self);
         self.calls = calls;
@@ -297,7 +297,7 @@ impl<'a> Ctx<'a> {
     }
 
     /// The user whose permissions are tested: [`A`], or this one where it cannot become another.
-    pub fn actor(&self) -> Who {
+    pub(crate) fn actor(&self) -> Who {
         if self.facts.can_switch { A } else { Who { uid: self.facts.uid, gid: self.facts.gid, groups: &[] } }
     }
 
@@ -313,7 +313,7 @@ impl<'a> Ctx<'a> {
     ///
     /// # Errors
     /// The step failed.
-    pub fn set_up<T>(&mut self, by: &'static str, what: &str, result: Result<T, i32>) -> Result<T, Stop> {
+    pub(crate) fn set_up<T>(&mut self, by: &'static str, what: &str, result: Result<T, i32>) -> Result<T, Stop> {
         result.map_err(|error| Stop::Blocked(by, format!("{what}: {}", errno::name(error))))
     }
 
@@ -321,7 +321,7 @@ impl<'a> Ctx<'a> {
     ///
     /// # Errors
     /// It does not hold.
-    pub fn premise(&mut self, holds: bool, by: &'static str, why: &str) -> Run {
+    pub(crate) fn premise(&mut self, holds: bool, by: &'static str, why: &str) -> Run {
         if holds { Ok(()) } else { Err(Stop::Blocked(by, why.to_owned())) }
     }
 
@@ -336,7 +336,7 @@ impl<'a> Ctx<'a> {
     }
 
     /// The same, returning the errno.
-    pub fn try_make(&mut self, kind: Kind, path: &str) -> R {
+    pub(crate) fn try_make(&mut self, kind: Kind, path: &str) -> R {
         let node = |cx: &mut Self, name: &'static str, kind: u32, device: i64| {
             let mode = V::C(name, i64::from(kind | 0o644));
             cx.call(nr!(mknodat), &[AT, V::P(path), mode, V::N(device)])
@@ -409,7 +409,7 @@ impl<'a> Ctx<'a> {
     }
 
     /// Waits until a change gets a later time than one just made: twice the measured step.
-    pub fn nap(&mut self) {
+    pub(crate) fn nap(&mut self) {
         let step = self.facts.step_ns;
         self.remark(&format!("wait {} µs", 2 * step / 1000));
         std::thread::sleep(Duration::from_nanos(2 * step));
@@ -421,7 +421,7 @@ impl<'a> Ctx<'a> {
     ///
     /// # Errors
     /// There are none.
-    pub fn needs_users(&self) -> Run {
+    pub(crate) fn needs_users(&self) -> Run {
         match self.facts.can_switch {
             true => Ok(()),
             false => {
@@ -442,7 +442,7 @@ impl<'a> Ctx<'a> {
     ///
     /// # Errors
     /// It cannot make them.
-    pub fn needs_kind(&self, kind: Kind) -> Run {
+    pub(crate) fn needs_kind(&self, kind: Kind) -> Run {
         if self.facts.can_make(kind) {
             return Ok(());
         }
@@ -480,7 +480,7 @@ impl<'a> Ctx<'a> {
     }
 
     /// Two modes are the same, without the type.
-    pub fn mode_is(&mut self, what: &str, expected: u32, got: u32) {
+    pub(crate) fn mode_is(&mut self, what: &str, expected: u32, got: u32) {
         let got = got & 0o7777;
         self.that(expected == got, what, &format!("{expected:04o}"), &format!("{got:04o}"));
     }
@@ -521,7 +521,7 @@ impl<'a> Ctx<'a> {
     }
 
     /// Two times that must be the same.
-    pub fn same_time(&mut self, what: &str, before: Time, after: Time) {
+    pub(crate) fn same_time(&mut self, what: &str, before: Time, after: Time) {
         self.that(after == before, what, &format!("still {}", time(before)), &time(after));
     }
 }

@@ -13,7 +13,7 @@ use crate::sys::{R, V};
 use crate::{Level, Place};
 
 /// A rule about an error.
-pub struct ErrnoRule {
+pub(crate) struct ErrnoRule {
     /// As in ids.
     pub name: &'static str,
     /// The errno, as the standard's list of errors has it.

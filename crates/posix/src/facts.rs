@@ -34,7 +34,7 @@ impl Kind {
     }
 
     /// The case that says whether it can be made.
-    pub fn made_by(self) -> &'static str {
+    pub(crate) fn made_by(self) -> &'static str {
         ["make.regular", "make.dir", "make.fifo", "make.block", "make.char", "make.socket", "make.symlink"]
             [self as usize]
     }
@@ -116,9 +116,9 @@ pub const FALLOCATE: [(&str, i64); 7] = [
 ];
 
 /// `FS_IOC_GETFLAGS`, `FS_IOC_SETFLAGS` and two flags. Source: linux/fs.h.
-pub const GETFLAGS: i64 = 0x8008_6601;
+pub(crate) const GETFLAGS: i64 = 0x8008_6601;
 /// See [`GETFLAGS`].
-pub const SETFLAGS: i64 = 0x4008_6602;
+pub(crate) const SETFLAGS: i64 = 0x4008_6602;
 /// See [`GETFLAGS`].
 pub const IMMUTABLE: u32 = 0x10;
 /// See [`GETFLAGS`].
@@ -126,11 +126,11 @@ pub const APPEND: u32 = 0x20;
 /// `FICLONE`. Source: linux/fs.h.
 pub const FICLONE: i64 = 0x4004_9409;
 /// Options of a mount, in `f_flags` of statfs(2). Source: linux/statfs.h.
-pub const ST_NOSUID: u64 = 2;
+pub(crate) const ST_NOSUID: u64 = 2;
 /// See [`ST_NOSUID`].
-pub const ST_NOEXEC: u64 = 8;
+pub(crate) const ST_NOEXEC: u64 = 8;
 /// See [`ST_NOSUID`].
-pub const ST_NOATIME: u64 = 1024;
+pub(crate) const ST_NOATIME: u64 = 1024;
 
 impl Facts {
     /// Whether files of a type can be made.
@@ -151,7 +151,7 @@ impl Facts {
     }
 
     /// Whether the mount has an option.
-    pub fn mounted_with(&self, flag: u64) -> bool {
+    pub(crate) fn mounted_with(&self, flag: u64) -> bool {
         self.mount_flags & flag != 0
     }
 }
@@ -160,7 +160,7 @@ impl Facts {
 ///
 /// # Errors
 /// Errno of the ioctl.
-pub fn set_flags(fd: i32, flags: u32) -> sys::R {
+pub(crate) fn set_flags(fd: i32, flags: u32) -> sys::R {
     let others = get_flags(fd)? & !(IMMUTABLE | APPEND);
     let bytes = u64::from(others | flags).to_ne_bytes();
     sys::call(nr!(ioctl), &[V::Fd(fd), V::C("FS_IOC_SETFLAGS", SETFLAGS), V::B(&bytes)])
@@ -170,7 +170,7 @@ pub fn set_flags(fd: i32, flags: u32) -> sys::R {
 ///
 /// # Errors
 /// Errno of the ioctl.
-pub fn get_flags(fd: i32) -> Result<u32, i32> {
+pub(crate) fn get_flags(fd: i32) -> Result<u32, i32> {
     let mut bytes = [0u8; 8];
     sys::call(nr!(ioctl), &[V::Fd(fd), V::C("FS_IOC_GETFLAGS", GETFLAGS), V::W(sys::cells(&mut bytes))])?;
     Ok(u32::from_ne_bytes(bytes[..4].try_into().unwrap_or_default()))

@@ -53,7 +53,7 @@ const TMPFS: &str = "size=4m,nr_inodes=2000";
 ///
 /// # Errors
 /// Errno.
-pub fn private_mounts() -> R {
+pub(crate) fn private_mounts() -> R {
     sys::call(nr!(unshare), &[V::C("CLONE_NEWNS", i64::from(libc::CLONE_NEWNS))])?;
     sys::call(nr!(mount), &[V::Null, V::P("/"), V::Null, V::N(MS_REC | MS_PRIVATE), V::Null])
 }
@@ -70,7 +70,7 @@ pub fn mount(source: &str, at: &str, kind: &str, options: &str) -> R {
 ///
 /// # Errors
 /// This process may not.
-pub fn mount_here(cx: &mut Ctx<'_>, at: &str) -> Run {
+pub(crate) fn mount_here(cx: &mut Ctx<'_>, at: &str) -> Run {
     if !cx.facts.mounts {
         return Err(Stop::Skip(SkipKind::NeedsPrivilege, "cannot mount a tmpfs in a private namespace".to_owned()));
     }
@@ -106,7 +106,7 @@ pub struct Image {
 }
 
 /// Where it is mounted, below the worker's directory.
-pub const MOUNT_POINT: &str = "image";
+pub(crate) const MOUNT_POINT: &str = "image";
 
 impl Image {
     /// Makes it on `MOUNT_POINT` of the working directory, and enters it.
@@ -351,7 +351,7 @@ pub fn enospc(cx: &mut Ctx<'_>, op: &Op, at: usize) -> Run {
 ///
 /// # Errors
 /// As every case.
-pub fn edquot(cx: &mut Ctx<'_>, op: &Op, at: usize) -> Run {
+pub(crate) fn edquot(cx: &mut Ctx<'_>, op: &Op, at: usize) -> Run {
     op.possible(cx)?;
     let (directory, other) = (format!("{}/fill", quota::DIRECTORY), format!("{}/data", quota::DIRECTORY));
     cx.as_user(A, |cx| used_up(cx, op, at, &directory, &other, libc::EDQUOT))

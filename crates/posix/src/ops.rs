@@ -6,7 +6,7 @@ use crate::sys::{self, AT, R, V, nr};
 
 /// What must be at a path before the operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Want {
+pub(crate) enum Want {
     /// A file; the set-up makes a regular one.
     File,
     /// An empty directory.
@@ -18,11 +18,11 @@ pub enum Want {
 }
 
 /// The last component is followed where it is a symbolic link.
-pub const FOLLOW: u16 = 1;
+pub(crate) const FOLLOW: u16 = 1;
 /// The file, or what names it, is changed: `EROFS` and flags of chattr apply.
-pub const CHANGE: u16 = 2;
+pub(crate) const CHANGE: u16 = 2;
 /// The directory that holds the name is written to.
-pub const PARENT: u16 = 4;
+pub(crate) const PARENT: u16 = 4;
 /// Only the owner may.
 pub const OWNER: u16 = 8;
 /// What must be free: `EEXIST`.
@@ -32,15 +32,15 @@ pub const ROOT: u16 = 32;
 /// Its name may not be long: an address of a socket has 108 bytes.
 pub const SHORT: u16 = 64;
 /// The name goes away, or leads elsewhere: append-only directories refuse it.
-pub const AWAY: u16 = 128;
+pub(crate) const AWAY: u16 = 128;
 /// A dangling link at the end is not an error.
 pub const CREATE: u16 = 256;
 /// The C library reads the path itself.
 pub const COPIED: u16 = 512;
 /// Takes room: `ENOSPC`.
-pub const ROOM: u16 = 1024;
+pub(crate) const ROOM: u16 = 1024;
 /// Between two file systems: `EXDEV`.
-pub const SAME_FS: u16 = 2048;
+pub(crate) const SAME_FS: u16 = 2048;
 
 /// A path of an operation.
 #[derive(Debug, Clone, Copy)]
@@ -55,7 +55,7 @@ pub struct Slot {
 
 /// What an operation needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OpNeeds {
+pub(crate) enum OpNeeds {
     /// Nothing.
     Nothing,
     /// Files of a type.
@@ -147,9 +147,9 @@ fn watch(cx: &mut Ctx<'_>, path: V<'_>, _: V<'_>) -> R {
 }
 
 /// The attribute that operations on attributes use.
-pub const XATTR: &str = "user.plumb";
+pub(crate) const XATTR: &str = "user.plumb";
 /// The second of the times that are set.
-pub const STAMP: i64 = 1_000_000_000;
+pub(crate) const STAMP: i64 = 1_000_000_000;
 
 use Want::{Dir, File, Link, Nothing};
 
@@ -391,7 +391,7 @@ impl Op {
     }
 
     /// Makes the call with both paths.
-    pub fn call_at(&self, cx: &mut Ctx<'_>, at: usize, path: V<'_>, other: &str) -> R {
+    pub(crate) fn call_at(&self, cx: &mut Ctx<'_>, at: usize, path: V<'_>, other: &str) -> R {
         let other = V::P(other);
         if at == 0 { (self.call)(cx, path, other) } else { (self.call)(cx, other, path) }
     }

@@ -39,7 +39,7 @@ pub struct Means {
 const EXT: &[&str] = &["-O", "quota", "-E", "quotatype=usrquota"];
 
 /// All that Plumb knows to make.
-pub const MEANS: &[Means] = &[
+pub(crate) const MEANS: &[Means] = &[
     Means { kind: "ext2", mkfs: EXT, options: "usrquota", limit: limit_user },
     Means { kind: "ext3", mkfs: EXT, options: "usrquota", limit: limit_user },
     Means { kind: "ext4", mkfs: EXT, options: "usrquota", limit: limit_user },
@@ -96,7 +96,7 @@ fn make_subvolume(cx: &mut Ctx<'_>) -> R {
 ///
 /// # Errors
 /// The quota cannot be set, or does not end.
-pub fn use_up(cx: &mut Ctx<'_>, means: &Means) -> Run {
+pub(crate) fn use_up(cx: &mut Ctx<'_>, means: &Means) -> Run {
     let refused = |call: &'static str| {
         move |error: i32| Stop::Skip(SkipKind::NoFeature, format!("no quotas: {call}: {}", crate::errno::name(error)))
     };

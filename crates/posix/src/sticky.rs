@@ -7,7 +7,7 @@ use crate::sys::R;
 
 /// What is done in the sticky directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StickyOp {
+pub(crate) enum StickyOp {
     /// A file of this type is removed.
     Remove(Kind),
     /// A file of this type is moved out of it.

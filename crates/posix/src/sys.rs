@@ -12,7 +12,7 @@ pub type R = Result<i64, i32>;
 
 /// A system call: its name and its number.
 #[derive(Clone, Copy)]
-pub struct Nr(pub &'static str, pub libc::c_long);
+pub(crate) struct Nr(pub &'static str, pub libc::c_long);
 
 /// `nr!(openat)` is `Nr("openat", SYS_openat)`, by a table: macros cannot join names.
 macro_rules! numbers {
@@ -103,7 +103,7 @@ pub fn errno() -> i32 {
 }
 
 /// A system call as C makes it.
-pub fn c_text(nr: Nr, args: &[V<'_>]) -> String {
+pub(crate) fn c_text(nr: Nr, args: &[V<'_>]) -> String {
     let mut text = format!("syscall(SYS_{}", nr.0);
     for arg in args {
         text.push_str(", ");
@@ -226,7 +226,7 @@ pub fn cells(bytes: &mut [u8]) -> &[Cell<u8>] {
 }
 
 /// The seconds and nanoseconds of `utimensat`, for [`V::B`].
-pub fn two_times(access: (i64, i64), change: (i64, i64)) -> [u8; 32] {
+pub(crate) fn two_times(access: (i64, i64), change: (i64, i64)) -> [u8; 32] {
     let mut bytes = [0; 32];
     for (at, number) in [access.0, access.1, change.0, change.1].into_iter().enumerate() {
         bytes[at * 8..at * 8 + 8].copy_from_slice(&number.to_ne_bytes());
@@ -295,7 +295,7 @@ pub fn kill(pid: i64) {
 }
 
 /// Makes this process the leader of a group of its own, which dies with its parent.
-pub fn lead_group() {
+pub(crate) fn lead_group() {
     // SAFETY: take no pointers.
     unsafe {
         libc::setpgid(0, 0);
@@ -339,7 +339,7 @@ pub fn who() -> (u32, u32) {
 }
 
 /// A list of groups, for [`V::B`].
-pub fn group_bytes(groups: &[u32]) -> Vec<u8> {
+pub(crate) fn group_bytes(groups: &[u32]) -> Vec<u8> {
     groups.iter().flat_map(|group| group.to_ne_bytes()).collect()
 }
 

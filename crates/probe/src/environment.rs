@@ -16,7 +16,7 @@ pub fn environment() -> Environment {
 }
 
 /// As [`environment`], of the machine that a tree of files describes.
-pub fn environment_in(sys: &Sysroot) -> Environment {
+pub(crate) fn environment_in(sys: &Sysroot) -> Environment {
     let uname = sys.is_real().then(rustix::system::uname);
     let of_uname = |pick: fn(&rustix::system::Uname) -> &std::ffi::CStr| {
         uname.as_ref().map(|uname| pick(uname).to_string_lossy().into_owned())

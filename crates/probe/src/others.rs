@@ -82,7 +82,7 @@ impl IoWatch {
     }
 
     /// As [`IoWatch::start`], on the machine that a tree of files describes.
-    pub fn start_in(sys: &Sysroot) -> IoWatch {
+    pub(crate) fn start_in(sys: &Sysroot) -> IoWatch {
         let before = Snapshot::of(sys, census::pids(sys));
         IoWatch::new(sys, before, None)
     }

@@ -8,11 +8,6 @@ pub fn rate_si(bytes_per_second: f64) -> String {
     number::BYTES_PER_SECOND.set(bytes_per_second, Digits::Three)
 }
 
-/// Bytes per second, binary: `393 MiB/s`.
-pub fn rate_iec(bytes_per_second: f64) -> String {
-    number::BYTES_PER_SECOND_IEC.set(bytes_per_second, Digits::Three)
-}
-
 /// Bytes, binary: `4.00 GiB`.
 pub fn bytes_iec(bytes: f64) -> String {
     number::BYTES.set(bytes, Digits::Three)
@@ -75,7 +70,7 @@ pub fn interval(lo: f64, hi: f64) -> String {
 }
 
 /// A ratio near 1: `1.003`.
-pub fn fine_ratio(ratio: f64) -> String {
+pub(crate) fn fine_ratio(ratio: f64) -> String {
     format!("{ratio:.3}")
 }
 
@@ -136,7 +131,6 @@ mod tests {
     #[test]
     fn three_significant_digits_and_the_right_unit() {
         assert_eq!(rate_si(412_345_678.0), "412 MB/s");
-        assert_eq!(rate_iec(412_345_678.0), "393 MiB/s");
         assert_eq!(rate_si(999_600.0), "1.00 MB/s");
         assert_eq!(bytes_iec(4294967296.0), "4.00 GiB");
         assert_eq!(per_second(10_432.0), "10.4 k/s");

@@ -56,7 +56,7 @@ impl Style {
     }
 
     /// Items as a list with commas, broken between them where that is possible, and set as [`Style::wrap`] does.
-    pub fn wrap_list(&self, items: &[String], indent: usize) -> String {
+    pub(crate) fn wrap_list(&self, items: &[String], indent: usize) -> String {
         // Placeholder for spaces inside items. It must be one column wide; a hidden character would count as its escape.
         const INSIDE: char = '\u{fdd0}';
         let fits = |item: &str| measure::width(item) < self.width.saturating_sub(indent).max(20);

@@ -22,7 +22,7 @@ pub const WHOLE: &str = "#,##0";
 /// Numbers such as `12,345.6`.
 pub const TENTHS: &str = "#,##0.0";
 /// Numbers such as `12,345.678`, with at least one digit after the point.
-pub const THOUSANDTHS: &str = "#,##0.0##";
+pub(crate) const THOUSANDTHS: &str = "#,##0.0##";
 
 /// Error from writing a workbook.
 #[derive(Debug, thiserror::Error)]
@@ -139,7 +139,7 @@ impl<'a> Sheet<'a> {
     ///
     /// # Errors
     /// Cells outside the sheet, and texts that are too long.
-    pub fn merged_text(
+    pub(crate) fn merged_text(
         &mut self,
         row: u32,
         columns: (u16, u16),
@@ -334,7 +334,7 @@ impl SheetChart {
     }
 
     /// Draws the chart without a legend.
-    pub fn hide_legend(&mut self) {
+    pub(crate) fn hide_legend(&mut self) {
         self.chart.legend().set_hidden();
     }
 

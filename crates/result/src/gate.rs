@@ -80,7 +80,7 @@ pub struct Gate {
 }
 
 /// The printed form of a `cannot-tell` that a second session decides.
-pub const SUSPECTED: &str = "suspected";
+pub(crate) const SUSPECTED: &str = "suspected";
 
 impl Gate {
     /// Returns the answer as printed: `suspected` where a second session decides.

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Sub-buckets per octave, as a power of two.
-pub const SUB_BUCKET_BITS: u32 = 7;
+pub(crate) const SUB_BUCKET_BITS: u32 = 7;
 
 /// Number of buckets that cover `u64`.
 pub const BUCKETS: usize = ((64 - SUB_BUCKET_BITS + 1) as usize) << SUB_BUCKET_BITS;

@@ -418,7 +418,7 @@ impl PhaseMeasurement {
     /// The time in which ops of a kind were done, ns: that of the parts that have them, where each worker that did some
     /// tells its parts apart; else until the last worker was done that does I/O at all. Who only keeps processors busy, or
     /// runs another program, takes nothing away from anybody's rate.
-    pub fn time_of_ns(&self, kind: OpKind) -> u64 {
+    pub(crate) fn time_of_ns(&self, kind: OpKind) -> u64 {
         let did = |worker: &&WorkerMeasurement| worker.ops.get(&kind).is_some_and(|op| op.count > 0);
         let parts: Option<Vec<u64>> =
             self.workers.iter().filter(did).map(|worker| worker.spent_ns.get(&kind).copied()).collect();

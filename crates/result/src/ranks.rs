@@ -57,7 +57,7 @@ pub struct RankSpread {
 }
 
 /// How many of the slowest ranks are named.
-pub const SLOWEST_MAX: usize = 8;
+pub(crate) const SLOWEST_MAX: usize = 8;
 
 /// One rank of a phase.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 /// A text that is a part of the program, or was read from a document.
-pub type RemedyText = Cow<'static, str>;
+pub(crate) type RemedyText = Cow<'static, str>;
 
 /// One way out of a finding. What an option of a command can do carries the value that it should have; `None` where the
 /// evidence does not give one.

@@ -7,7 +7,7 @@ use crate::random::SplitMix;
 use crate::summary::logs;
 
 /// Fewer units than this are left to t on logarithms, see [`crate::estimate`].
-pub const UNITS_MIN: usize = 20;
+pub(crate) const UNITS_MIN: usize = 20;
 
 /// The numbers of the bootstrap.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -52,18 +52,6 @@ pub fn ratio(
     resampling: &Resampling,
 ) -> Result<ConfidenceInterval, StatsError> {
     resample(&[Drawn::of(baseline, -1.0)?, Drawn::of(candidate, 1.0)?], resampling)
-}
-
-/// The ratio of runs that came in blocks of both sides: blocks are the units, and are drawn as pairs. Errors as [`mean`];
-/// unequal numbers of values.
-pub fn paired_ratio(
-    baseline: &[f64],
-    candidate: &[f64],
-    resampling: &Resampling,
-) -> Result<ConfidenceInterval, StatsError> {
-    let ratios = crate::estimate::log_ratios(baseline, candidate)?;
-    let units = ratios.into_iter().map(|log| Unit::Run(vec![log.exp()])).collect();
-    resample(&[Drawn::checked(units, 1.0)?], resampling)
 }
 
 enum Unit {
@@ -198,7 +186,7 @@ fn resample(sides: &[Drawn], resampling: &Resampling) -> Result<ConfidenceInterv
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::estimate::{paired, sample, welch};
+    use crate::estimate::{sample, welch};
     use proptest::prelude::*;
 
     const FEW: Resampling = Resampling { resamples: 600, confidence: 0.95, seed: 5 };
@@ -220,7 +208,6 @@ mod tests {
         for (found, expected) in [
             (mean(&runs(&a), &all).unwrap(), sample(&a).unwrap().interval(0.95).unwrap()),
             (ratio(&runs(&a), &runs(&b), &all).unwrap(), welch(&a, &b).unwrap().interval(0.95).unwrap()),
-            (paired_ratio(&a[..30], &b, &all).unwrap(), paired(&a[..30], &b).unwrap().interval(0.95).unwrap()),
         ] {
             assert!((found.value / expected.value - 1.0).abs() < 1e-12);
             let width = expected.hi - expected.lo;

@@ -2,7 +2,6 @@
 
 use crate::StatsError;
 use crate::estimate::t_two_sided;
-use crate::random::SplitMix;
 use crate::steady::inflation_of;
 use crate::summary::{finite, logs, median};
 
@@ -30,7 +29,7 @@ impl ChangePoint {
 }
 
 /// A change within a run needs p below this …
-pub const WITHIN_RUN_P: f64 = 0.001;
+pub(crate) const WITHIN_RUN_P: f64 = 0.001;
 
 /// … and two levels that are further apart than this factor.
 pub const WITHIN_RUN_MAGNITUDE: f64 = 0.05;
@@ -72,59 +71,6 @@ pub fn within_run(values: &[f64]) -> Result<Option<ChangePoint>, StatsError> {
     let p = (2.0 * (-6.0 * farthest * farthest / (inflation_of(&rest) * (n.powi(3) + n * n))).exp()).min(1.0);
     let found = ChangePoint { at, before, after, p };
     Ok((p < WITHIN_RUN_P && found.magnitude() > WITHIN_RUN_MAGNITUDE).then_some(found))
-}
-
-/// Random orders that [`e_divisive`] draws for each test.
-pub const PERMUTATIONS: u32 = 499;
-
-/// p below which [`e_divisive`] splits.
-pub const SPLIT_P: f64 = 0.01;
-
-/// Values that [`e_divisive`] leaves at least on each side.
-const SEGMENT_MIN: usize = 3;
-
-/// The changes of distribution in a series, in order, by E-divisive: the split with the largest energy distance between
-/// its sides, over all segments so far, is kept while fewer than [`SPLIT_P`] of [`PERMUTATIONS`] random orders within the
-/// segments (from `seed`) have as large a one. Levels are means.
-///
-/// Source: Matteson and James, "A nonparametric approach for multiple change point analysis of multivariate data", Journal
-/// of the American Statistical Association 109, 2014; the right-hand side of a split always reaches to the end of its
-/// segment, as in Daly et al., "The use of change point detection to identify software performance regressions in a
-/// continuous integration system", ICPE 2020. Time grows with the square of the length: a few hundred values.
-pub fn e_divisive(values: &[f64], seed: u64) -> Result<Vec<ChangePoint>, StatsError> {
-    finite(values)?;
-    let mut stream = SplitMix::new(seed);
-    let mut bounds = vec![0, values.len()];
-    let mut found: Vec<(usize, f64)> = Vec::new();
-    let best_of = |values: &[f64], bounds: &[usize]| {
-        bounds
-            .windows(2)
-            .filter_map(|pair| best_split(&values[pair[0]..pair[1]], SEGMENT_MIN).map(|split| (pair[0], split)))
-            .max_by(|a, b| a.1.energy.total_cmp(&b.1.energy))
-    };
-    while let Some((start, split)) = best_of(values, &bounds) {
-        let mut shuffled = values.to_vec();
-        let mut hits = 0;
-        for _ in 0..PERMUTATIONS {
-            for pair in bounds.windows(2) {
-                stream.shuffle(&mut shuffled[pair[0]..pair[1]]);
-            }
-            hits += u32::from(best_of(&shuffled, &bounds).is_some_and(|(_, other)| other.energy >= split.energy));
-        }
-        let p = f64::from(hits + 1) / f64::from(PERMUTATIONS + 1);
-        if p >= SPLIT_P {
-            break;
-        }
-        found.push((start + split.at, p));
-        bounds.push(start + split.at);
-        bounds.sort_unstable();
-    }
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-    let describe = |pair: &[usize]| {
-        let p = found.iter().find(|(at, _)| *at == pair[1]).map_or(1.0, |(_, p)| *p);
-        ChangePoint { at: pair[1], before: mean(&values[pair[0]..pair[1]]), after: mean(&values[pair[1]..pair[2]]), p }
-    };
-    Ok(bounds.windows(3).map(describe).collect())
 }
 
 struct Split {
@@ -262,6 +208,7 @@ fn describe(logs: &[f64], at: &[usize]) -> ChangePoint {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::SplitMix;
     use proptest::prelude::*;
 
     fn levels(seed: u64, spread: f64, levels: &[(usize, f64)]) -> Vec<f64> {
@@ -319,25 +266,6 @@ mod tests {
         });
         let flagged = flagged.count();
         assert!(flagged <= 6, "{flagged} of 300");
-    }
-
-    #[test]
-    fn e_divisive_finds_the_changes_of_three_levels_and_repeats_with_its_seed() {
-        let values = levels(2, 0.02, &[(20, 100.0), (15, 80.0), (25, 110.0)]);
-        let found = e_divisive(&values, 7).unwrap();
-        assert_eq!(found.iter().map(|point| point.at).collect::<Vec<_>>(), [20, 35]);
-        assert!((found[0].before / 100.0 - 1.0).abs() < 0.02 && (found[1].before / 80.0 - 1.0).abs() < 0.02);
-        assert!(found.iter().all(|point| point.p <= 0.002));
-        assert_eq!(e_divisive(&values, 7).unwrap(), found);
-    }
-
-    #[test]
-    fn e_divisive_splits_noise_as_rarely_as_promised() {
-        let split =
-            (0..150).filter(|&seed| !e_divisive(&levels(seed, 0.05, &[(20, 1.0)]), seed).unwrap().is_empty()).count();
-        assert!(split <= 6, "{split} of 150");
-        assert!(e_divisive(&[], 0).unwrap().is_empty());
-        assert!(e_divisive(&[4.0; 30], 0).unwrap().is_empty());
     }
 
     #[test]

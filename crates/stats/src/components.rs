@@ -28,17 +28,6 @@ pub struct PlotsAndRuns {
     pub runs: NestedLevel,
 }
 
-/// Variance between plots, between runs of one plot, and between intervals of one run.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PlotsRunsIntervals {
-    /// Between plots.
-    pub plots: NestedLevel,
-    /// Between the runs of a plot.
-    pub runs: NestedLevel,
-    /// Between the intervals of a run.
-    pub intervals: NestedLevel,
-}
-
 /// Variance components of runs within plots, by the method of moments of a balanced nested analysis of variance, on
 /// logarithms. At least two plots of at least two runs each, all with the same number of runs.
 ///
@@ -63,27 +52,6 @@ pub fn plots_and_runs_of_cells(cells: &[Vec<Vec<f64>>]) -> Result<PlotsAndRuns, 
     }
     let [plots, runs] = levels([(top, size), (within, 1.0)]);
     Ok(PlotsAndRuns { plots, runs })
-}
-
-/// The same with the intervals of each run: `plots[i][j]` are the interval values of run `j` of plot `i`. At least two of
-/// each, in equal numbers. Neighbouring intervals resemble each other, so that long blocks of seconds are better intervals
-/// than seconds.
-pub fn plots_runs_intervals(plots: &[Vec<Vec<f64>>]) -> Result<PlotsRunsIntervals, StatsError> {
-    let plots: Vec<Vec<Vec<f64>>> = plots
-        .iter()
-        .map(|runs| runs.iter().map(|intervals| logs(intervals)).collect::<Result<_, _>>())
-        .collect::<Result<_, _>>()?;
-    let runs_each = balanced(plots.iter().map(Vec::len))?;
-    let intervals_each = balanced(plots.iter().flatten().map(Vec::len))?;
-    let within = Pooled::of(plots.iter().flatten())?;
-    let run_means: Vec<Vec<f64>> =
-        plots.iter().map(|runs| runs.iter().map(|intervals| mean(intervals)).collect()).collect();
-    let middle = Pooled::of(run_means.iter())?.times(intervals_each);
-    let means: Vec<f64> = run_means.iter().map(|runs| mean(runs)).collect();
-    let size = runs_each * intervals_each;
-    let top = Pooled { mean_square: Moments::of(&means)?.variance * size, freedom: means.len() as f64 - 1.0 };
-    let [plots, runs, intervals] = levels([(top, size), (middle, intervals_each), (within, 1.0)]);
-    Ok(PlotsRunsIntervals { plots, runs, intervals })
 }
 
 /// What a further plot and a further run cost, in the same unit: seconds, bytes written.
@@ -153,10 +121,6 @@ impl Pooled {
         let squares = self.mean_square * self.freedom + other.mean_square * other.freedom;
         Pooled { mean_square: if freedom > 0.0 { squares / freedom } else { 0.0 }, freedom }
     }
-
-    fn times(self, factor: f64) -> Pooled {
-        Pooled { mean_square: self.mean_square * factor, ..self }
-    }
 }
 
 /// Components from mean squares, highest level first, each with the number of values under one of its units: what a
@@ -214,27 +178,6 @@ mod tests {
         assert_close(both.runs.variance, alone.runs.variance);
         assert_eq!((both.plots.freedom, both.runs.freedom), (4.0, 6.0));
         assert!(plots_and_runs_of_cells(&[]).is_err());
-    }
-
-    #[test]
-    fn three_levels_agree_with_r() {
-        let plots: Vec<Vec<Vec<f64>>> = (0..3)
-            .map(|i| {
-                (0..2)
-                    .map(|j| {
-                        (0..4)
-                            .map(|k| 100.0 + f64::from(10 * i + 3 * (i + j) % 5 + (i * 7 + j * 5 + k * k * 3) % 11))
-                            .collect()
-                    })
-                    .collect()
-            })
-            .collect();
-        let found = plots_runs_intervals(&plots).unwrap();
-        // R: summary(aov(log(y) ~ factor(plot) / factor(run))): mean squares of plot, plot:run, residuals
-        assert_close(found.plots.mean_square, 0.06692796984228654);
-        assert_close(found.runs.mean_square, 0.00536347993544446);
-        assert_close(found.intervals.mean_square, 0.000635522932267762);
-        assert_close(found.plots.p.unwrap(), 0.03515182653606212);
     }
 
     #[test]

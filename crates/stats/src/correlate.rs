@@ -12,7 +12,7 @@ pub const PAIRS_MIN: usize = 6;
 /// Pearson's correlation of two numbers of the same runs (Pearson, "Mathematical contributions to the theory of evolution
 /// III", 1896); `None` where one of them does not vary. Errors: unequal lengths, fewer than two pairs, a value that is not
 /// finite.
-pub fn pearson(x: &[f64], y: &[f64]) -> Result<Option<f64>, StatsError> {
+pub(crate) fn pearson(x: &[f64], y: &[f64]) -> Result<Option<f64>, StatsError> {
     if x.len() != y.len() {
         return Err(StatsError::Unpaired { baseline: x.len(), candidate: y.len() });
     }

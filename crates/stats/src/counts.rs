@@ -14,7 +14,7 @@ impl CountedBy {
     /// Units in which every run of a side must count the same before that is no chance. What the work decides needs three, to
     /// show that nothing else wrote. Of two equally likely neighbours (8 or 9 flushes, the same in all runs of a unit) six
     /// units show one number on either side, and not the same, in 2 · 4⁻⁶ = 1 of 2048 studies of equal systems.
-    pub const fn units_min(self) -> u32 {
+    pub(crate) const fn units_min(self) -> u32 {
         match self {
             CountedBy::Work => 3,
             CountedBy::Timers => 6,

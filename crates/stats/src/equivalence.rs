@@ -5,7 +5,7 @@ use crate::estimate::{Estimate, t_above};
 
 /// Outcome of [`tost`].
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Tost {
+pub(crate) struct Tost {
     /// One-sided p that the ratio is not above the lower end of the margin.
     pub p_lower: f64,
     /// One-sided p that the ratio is not below its upper end.
@@ -18,7 +18,7 @@ pub struct Tost {
 /// Two one-sided t tests that a ratio lies between 1 / (1 + margin) and 1 + margin (Schuirmann, "A comparison of the two
 /// one-sided tests procedure and the power approach for assessing the equivalence of average bioavailability", Journal of
 /// Pharmacokinetics and Biopharmaceutics 15, 1987). Errors: a margin that is not above 0.
-pub fn tost(ratio: &Estimate, margin: f64) -> Result<Tost, StatsError> {
+pub(crate) fn tost(ratio: &Estimate, margin: f64) -> Result<Tost, StatsError> {
     if !(margin > 0.0 && margin.is_finite()) {
         return Err(StatsError::Setting { name: "margin", value: margin, allowed: "the numbers above 0" });
     }

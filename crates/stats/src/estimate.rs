@@ -159,7 +159,7 @@ pub fn paired(baseline: &[f64], candidate: &[f64]) -> Result<Estimate, StatsErro
 }
 
 /// ln(candidate / baseline) of each block.
-pub fn log_ratios(baseline: &[f64], candidate: &[f64]) -> Result<Vec<f64>, StatsError> {
+pub(crate) fn log_ratios(baseline: &[f64], candidate: &[f64]) -> Result<Vec<f64>, StatsError> {
     if baseline.len() != candidate.len() {
         return Err(StatsError::Unpaired { baseline: baseline.len(), candidate: candidate.len() });
     }

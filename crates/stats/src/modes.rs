@@ -32,7 +32,7 @@ pub struct Dip {
 /// p of the gap test below which there are two modes. Together with [`DIP_P`] it is wrong on less than one in a hundred
 /// samples of 12 to 60 normal logarithms; less than the 0.01 that this allows because [`centred`] sides are a little less
 /// normal than one sample.
-pub const GAP_P: f64 = 0.004;
+pub(crate) const GAP_P: f64 = 0.004;
 
 /// p of the dip test below which there are two modes.
 pub const DIP_P: f64 = 0.01;

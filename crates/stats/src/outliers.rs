@@ -6,7 +6,7 @@ use crate::summary::{logs, median, median_absolute_deviation};
 /// Distance from the median beyond which a value is flagged, in median absolute deviations: ten standard deviations of a
 /// normal distribution, as in hyperfine (`OUTLIER_THRESHOLD`); 1 / Φ⁻¹(3/4) = 1.4826 is Hampel's factor ("The influence
 /// curve and its role in robust estimation", 1974).
-pub const DISTANCE_MAX: f64 = 14.8;
+pub(crate) const DISTANCE_MAX: f64 = 14.8;
 
 /// Values nearer to the median than this factor are never flagged, however tight the rest.
 const FACTOR_MIN: f64 = 0.01;

@@ -5,7 +5,7 @@ use crate::StatsError;
 use crate::random::SplitMix;
 
 /// Up to so many blocks, all 2^n assignments of signs are counted.
-pub const ENUMERATED_BLOCKS: usize = 16;
+pub(crate) const ENUMERATED_BLOCKS: usize = 16;
 
 /// Beyond that, so many are drawn.
 pub const DRAWS: u32 = 20_000;

@@ -11,9 +11,6 @@ use crate::sides::{PLOTS_MIN, UNITS_FOR_SIGN_FLIP};
 use crate::verdict::{Better, Compared, Family, ReplicationUnit, Sides, Verdict, VerdictRule, assess_family};
 use statrs::distribution::{Chi, Continuous, ContinuousCDF, Normal};
 
-/// Plans beyond so many units are no plans.
-pub const UNITS_MAX: u32 = 10_000;
-
 /// What a comparison is to show.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Goal {
@@ -100,35 +97,6 @@ fn over_spreads(freedom: f64, end: f64, value: impl Fn(f64) -> f64) -> f64 {
     };
     let inner: f64 = (1..STEPS).map(|i| if i % 2 == 1 { 4.0 * at(i) } else { 2.0 * at(i) }).sum();
     (at(0) + inner + at(STEPS)) * step / 3.0
-}
-
-/// The least number of units that reach the goal with the wanted chance, or `None` where more than [`UNITS_MAX`] would be
-/// needed. Errors: a number out of range; a difference of exactly 1, or equivalence of a ratio outside its margin, which no
-/// number of units shows.
-pub fn units_for(goal: Goal, spread: f64, wanted: f64) -> Result<Option<u32>, StatsError> {
-    check_power(wanted)?;
-    goal.check()?;
-    let never = match goal {
-        Goal::Difference { ratio, .. } => ratio == 1.0,
-        Goal::Equivalence { ratio, margin, .. } => ratio.ln().abs() >= margin.ln_1p(),
-    };
-    if never {
-        let (Goal::Difference { ratio, .. } | Goal::Equivalence { ratio, .. }) = goal;
-        return Err(StatsError::Setting {
-            name: "ratio",
-            value: ratio,
-            allowed: "the ratios that the goal can be true of",
-        });
-    }
-    if power(goal, spread, UNITS_MAX)? < wanted {
-        return Ok(None);
-    }
-    let (mut low, mut high) = (2, UNITS_MAX);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if power(goal, spread, middle)? >= wanted { high = middle } else { low = middle + 1 }
-    }
-    Ok(Some(low))
 }
 
 /// The smallest ratio above 1 that so many units tell from 1 with the wanted chance, at this level of the two-sided test:
@@ -315,9 +283,6 @@ mod tests {
 
     #[test]
     fn plans_agree_with_r() {
-        // R: power.t.test(power = 0.8, delta = log(1.05), sd = 0.05 * sqrt(2), type = "paired")$n is 18.498
-        let goal = Goal::Difference { ratio: 1.05, alpha: 0.05 };
-        assert_eq!(units_for(goal, 0.05 * 2f64.sqrt(), 0.8).unwrap(), Some(19));
         // R: power.t.test(n = 10, power = 0.8, sd = 0.05 * sqrt(2), type = "paired", strict = TRUE, tol = 1e-14)$delta
         assert_close(detectable_ratio(0.05 * 2f64.sqrt(), 10, 0.05, 0.8).unwrap().ln(), 0.07042793238270074);
     }
@@ -325,12 +290,7 @@ mod tests {
     #[test]
     fn what_cannot_be_shown_is_said() {
         let equal = Goal::Difference { ratio: 1.0, alpha: 0.05 };
-        assert!(units_for(equal, 0.05, 0.8).is_err());
-        let on_the_margin = Goal::Equivalence { ratio: 1.05, margin: 0.05, alpha: 0.05 };
-        assert!(units_for(on_the_margin, 0.05, 0.8).is_err());
-        assert_eq!(units_for(Goal::Difference { ratio: 1.0001, alpha: 0.05 }, 0.5, 0.8).unwrap(), None);
         assert!(power(equal, 0.0, 5).is_err() && power(equal, 0.1, 1).is_err());
-        assert!(units_for(on_the_margin, 0.05, 1.0).is_err());
     }
 
     // Protects: the promise is that of the rule: its level, shared by the family, and not 0.05 for one contrast.

@@ -1,7 +1,7 @@
 //! Intervals for medians, and for percentiles of runs.
 
 use crate::StatsError;
-use crate::estimate::{ConfidenceInterval, sample};
+use crate::estimate::ConfidenceInterval;
 use crate::summary::{finite, median};
 
 /// The interval of the median between two order statistics, free of any assumption about the distribution: the narrowest
@@ -45,18 +45,6 @@ pub fn median_interval(values: &[f64], confidence: f64) -> Result<ConfidenceInte
     }
 }
 
-/// The interval of a percentile: `merged` is the percentile of the runs' merged histogram, `runs` the same percentile of
-/// each run. Its width is that of t on the logarithms of the runs; it lies around the merged value, since percentiles are
-/// never averaged. At least two runs, all values above 0. For 20 runs and more, or where runs have modes, see
-/// [`crate::bootstrap`].
-pub fn percentile_interval(merged: f64, runs: &[f64], confidence: f64) -> Result<ConfidenceInterval, StatsError> {
-    if !(merged.is_finite() && merged > 0.0) {
-        return Err(StatsError::NotPositive { index: 0, value: merged });
-    }
-    let factor = sample(runs)?.log_half_width(confidence)?.exp();
-    Ok(ConfidenceInterval { value: merged, lo: merged / factor, hi: merged * factor, confidence })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,16 +83,6 @@ mod tests {
             median_interval(&runs, 0.95).unwrap().contains((0.02f64 * -0.318_639).exp())
         });
         assert!(held.count() >= 1880);
-    }
-
-    #[test]
-    fn a_percentile_lies_around_the_merged_value() {
-        let runs = [4.1e6, 4.6e6, 3.9e6, 4.3e6, 4.8e6, 4.0e6];
-        let interval = percentile_interval(4.7e6, &runs, 0.95).unwrap();
-        assert_eq!(interval.value, 4.7e6);
-        let plain = sample(&runs).unwrap().interval(0.95).unwrap();
-        assert!((interval.hi / interval.lo - plain.hi / plain.lo).abs() < 1e-9);
-        assert!(percentile_interval(0.0, &runs, 0.95).is_err());
     }
 
     proptest! {

@@ -36,13 +36,6 @@ impl SplitMix {
         ((u128::from(self.next()) * bound as u128) >> 64) as usize
     }
 
-    /// Puts values into random order (Fisher and Yates).
-    pub(crate) fn shuffle(&mut self, values: &mut [f64]) {
-        for i in (1..values.len()).rev() {
-            values.swap(i, self.below(i + 1));
-        }
-    }
-
     /// Uniform between 0 and 1, never either.
     pub fn unit(&mut self) -> f64 {
         ((self.next() >> 11) as f64 + 0.5) / (1u64 << 53) as f64

@@ -81,7 +81,7 @@ fn fit(values: &[f64]) -> Option<SteadyWindow> {
 }
 
 /// A drift needs p below this …
-pub const DRIFT_P: f64 = 0.01;
+pub(crate) const DRIFT_P: f64 = 0.01;
 
 /// … and more than this, relative to the median, from first to last.
 pub const DRIFT: f64 = 0.05;

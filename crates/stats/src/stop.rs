@@ -22,7 +22,7 @@ pub enum Statistic {
 
 impl Statistic {
     /// The relative half-width that is precise enough: 2.5 %, 10 %, 25 %.
-    pub const fn wanted_half_width(self) -> f64 {
+    pub(crate) const fn wanted_half_width(self) -> f64 {
         match self {
             Statistic::Rate => 0.025,
             Statistic::P99 => 0.10,
@@ -33,7 +33,7 @@ impl Statistic {
 
 /// p of the two one-sided tests below which equivalence is settled: the 98 % interval lies within the margin. Stopping as
 /// soon as it is shown at all would call a ratio on the margin equivalent more often than promised.
-pub const SETTLED_P: f64 = 0.01;
+pub(crate) const SETTLED_P: f64 = 0.01;
 
 /// How precise one number is, and how precise it should be.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -34,10 +34,10 @@ pub struct TrendLine {
 }
 
 /// Up to so many values without ties, p of [`mann_kendall`] is exact.
-pub const KENDALL_EXACT: usize = 33;
+pub(crate) const KENDALL_EXACT: usize = 33;
 
 /// Up to so many pairs, p of [`spearman`] is exact.
-pub const SPEARMAN_EXACT: usize = 8;
+pub(crate) const SPEARMAN_EXACT: usize = 8;
 
 /// [`theil_sen`] looks at all pairs of up to so many points.
 const POINTS_MAX: usize = 1024;

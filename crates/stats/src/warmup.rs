@@ -26,7 +26,7 @@ pub struct WarmupCut {
 ///
 /// Source: White, "An effective truncation heuristic for bias reduction in simulation output", Simulation 69, 1997; White,
 /// Cobb and Spratt, "A comparison of five steady-state truncation heuristics for simulation", 2000.
-pub fn mser5(values: &[f64]) -> Result<WarmupCut, StatsError> {
+pub(crate) fn mser5(values: &[f64]) -> Result<WarmupCut, StatsError> {
     finite(values)?;
     if values.len() < VALUES_MIN {
         return Err(StatsError::TooFew { needed: VALUES_MIN, found: values.len() });

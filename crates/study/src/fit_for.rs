@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 pub const CONFIDENCE: f64 = 0.95;
 
 /// With fewer runs, an interval is too wide to answer anything.
-pub const LEAST_RUNS: usize = 3;
+pub(crate) const LEAST_RUNS: usize = 3;
 
 /// What a use is judged by: a condition with who published it.
 #[derive(Debug, Clone, PartialEq)]

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// A stored run of a study.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlacedRun {
+pub(crate) struct PlacedRun {
     /// The study's id.
     pub study: String,
     /// The study's name.
@@ -22,7 +22,7 @@ pub struct PlacedRun {
 
 /// The plans of studies, each read once.
 #[derive(Debug, Default)]
-pub struct StudyPlaces {
+pub(crate) struct StudyPlaces {
     plans: BTreeMap<String, Plan>,
 }
 

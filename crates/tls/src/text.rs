@@ -19,7 +19,7 @@ pub fn bytes_of(text: &str) -> Option<Zeroizing<[u8; 32]>> {
 }
 
 /// Parses any even number of hexadecimal digits, as [`bytes_of`] does.
-pub fn all_bytes_of(text: &str) -> Option<Zeroizing<Vec<u8>>> {
+pub(crate) fn all_bytes_of(text: &str) -> Option<Zeroizing<Vec<u8>>> {
     let mut bytes = Zeroizing::new(vec![0; text.len() / 2]);
     read_into(text, &mut bytes)?;
     Some(bytes)

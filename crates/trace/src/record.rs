@@ -181,9 +181,9 @@ pub mod flag {
     /// It is durable when it returns (O_SYNC, RWF_DSYNC, FUA).
     pub const SYNC: u8 = 1;
     /// Metadata of a file system.
-    pub const METADATA: u8 = 2;
+    pub(crate) const METADATA: u8 = 2;
     /// Read ahead of what was asked for.
-    pub const AHEAD: u8 = 4;
+    pub(crate) const AHEAD: u8 = 4;
     /// Its end was not seen.
     pub const UNFINISHED: u8 = 8;
     /// It bypasses the page cache.

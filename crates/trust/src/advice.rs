@@ -74,7 +74,7 @@ pub struct Asked {
 
 impl Asked {
     /// The documentation, which has no options.
-    pub const DOCUMENTATION: Asked = Asked {
+    pub(crate) const DOCUMENTATION: Asked = Asked {
         running: Running::Documentation,
         time_ns: None,
         budget_ns: None,

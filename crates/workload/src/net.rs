@@ -380,7 +380,7 @@ pub const DATAGRAM_BYTES_MIN: u32 = 16;
 pub const BURST_HEAD_BYTES: u32 = 92;
 
 /// Blocks of a burst at most.
-pub const BURST_MAX: u32 = 1000;
+pub(crate) const BURST_MAX: u32 = 1000;
 
 impl NetWork {
     /// A stream at full speed.

@@ -47,7 +47,7 @@ impl Work {
     }
 
     /// The same, to be changed.
-    pub fn stream_mut(&mut self) -> Option<&mut BlockStream> {
+    pub(crate) fn stream_mut(&mut self) -> Option<&mut BlockStream> {
         match self {
             Work::Blocks(stream) => Some(stream),
             _ => None,

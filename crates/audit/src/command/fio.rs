@@ -172,13 +172,13 @@ impl FioCommand {
     }
 
     /// The shortest `runtime` of a job, in seconds. A job without one ends after its size.
-    pub fn runtime_seconds(&self) -> Option<f64> {
+    pub(crate) fn runtime_seconds(&self) -> Option<f64> {
         let stated = self.fio.jobs.iter().filter_map(|job| job.stop.runtime);
         stated.map(|runtime| runtime.0 as f64 / 1e9).reduce(f64::min)
     }
 
     /// A queue depth above 1 that its engine cannot keep: depth, engine and why.
-    pub fn depth_in_name_only(&self) -> Option<(u32, &str, &'static str)> {
+    pub(crate) fn depth_in_name_only(&self) -> Option<(u32, &str, &'static str)> {
         self.fio.jobs.iter().filter(|job| job.queue.iodepth > 1).find_map(|job| {
             let engine = job.queue.ioengine.as_str();
             let why = if has_one_op_in_flight(engine) {
@@ -193,7 +193,7 @@ impl FioCommand {
     }
 
     /// The most jobs and copies that go over the same blocks one after another, at the same time; 1 where none do.
-    pub fn streams_over_the_same_blocks(&self) -> u32 {
+    pub(crate) fn streams_over_the_same_blocks(&self) -> u32 {
         let mut most = 1;
         let mut streams: Vec<(&[String], &FileRegion, u32)> = Vec::new();
         for job in &self.fio.jobs {

@@ -23,7 +23,7 @@ use work::WorkFacts;
 
 /// What a command does.
 #[derive(Debug, Clone, PartialEq)]
-pub enum CommandAction {
+pub(crate) enum CommandAction {
     /// `dd`.
     Dd(Box<DdCommand>),
     /// `bonnie++`.
@@ -211,7 +211,7 @@ impl CommandAction {
     }
 
     /// Files that it reads as it finds them: it writes none of their bytes.
-    pub fn files_only_read(&self) -> Vec<String> {
+    pub(crate) fn files_only_read(&self) -> Vec<String> {
         match self {
             CommandAction::Dd(dd) => dd.input().filter(|_| dd.is_read()).map(str::to_owned).into_iter().collect(),
             CommandAction::Fio(fio) => fio.files(true),
@@ -221,7 +221,7 @@ impl CommandAction {
     }
 
     /// Files whose bytes it writes.
-    pub fn files_written(&self) -> Vec<String> {
+    pub(crate) fn files_written(&self) -> Vec<String> {
         match self {
             CommandAction::Dd(dd) if dd.writes_data() => dd.output().map(str::to_owned).into_iter().collect(),
             CommandAction::Fio(fio) => fio.files(false),
@@ -231,7 +231,7 @@ impl CommandAction {
     }
 
     /// The file that a dd reads to its end.
-    pub fn file_read_whole(&self) -> Option<&str> {
+    pub(crate) fn file_read_whole(&self) -> Option<&str> {
         match self {
             CommandAction::Dd(dd) if dd.is_read() && dd.copy.count.is_none() => dd.input(),
             _ => None,
@@ -239,7 +239,7 @@ impl CommandAction {
     }
 
     /// Bytes that a dd writes to a file.
-    pub fn bytes_written_to(&self, file: &str) -> Option<u64> {
+    pub(crate) fn bytes_written_to(&self, file: &str) -> Option<u64> {
         match self {
             CommandAction::Dd(dd) if dd.output() == Some(file) => dd.bytes(),
             _ => None,
@@ -282,7 +282,7 @@ impl CommandAction {
     }
 
     /// Whether what it writes is zeros, or nearly so.
-    pub fn writes_zeros(&self) -> bool {
+    pub(crate) fn writes_zeros(&self) -> bool {
         match self {
             CommandAction::Dd(dd) => dd.input() == Some("/dev/zero"),
             // Zeros but for one byte a chunk, and one word a page.
@@ -305,7 +305,7 @@ impl CommandAction {
     }
 
     /// Whether it measures a file system, rather than a device or nothing.
-    pub fn measures_files(&self) -> bool {
+    pub(crate) fn measures_files(&self) -> bool {
         match self {
             CommandAction::Bonnie(_) | CommandAction::Iozone(_) | CommandAction::Postmark(_) => true,
             CommandAction::Dd(dd) => dd.overwrites_device().is_none(),

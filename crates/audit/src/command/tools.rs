@@ -63,17 +63,17 @@ impl DdCommand {
     }
 
     /// Whether bytes reach its output: a count of 0 only moves the end of the file.
-    pub fn writes_data(&self) -> bool {
+    pub(crate) fn writes_data(&self) -> bool {
         self.copy.count.is_none_or(|count| !count.is_empty()) && !self.is_swapped()
     }
 
     /// Where its output begins, bytes: before that, a new file has a hole.
-    pub fn seeks_to(&self) -> u64 {
+    pub(crate) fn seeks_to(&self) -> u64 {
         self.copy.seek.length_bytes(self.copy.write_block).unwrap_or(0)
     }
 
     /// Whether it makes a single transfer.
-    pub fn is_one_block(&self) -> bool {
+    pub(crate) fn is_one_block(&self) -> bool {
         self.copy.count.is_some_and(|count| count.blocks == 1 && count.bytes == 0)
     }
 
@@ -89,7 +89,7 @@ impl DdCommand {
     }
 
     /// Whether its input is nothing at all: the two ends exchanged.
-    pub fn is_swapped(&self) -> bool {
+    pub(crate) fn is_swapped(&self) -> bool {
         self.input() == Some("/dev/null")
     }
 
@@ -99,17 +99,17 @@ impl DdCommand {
     }
 
     /// The device that it writes over, where it writes to a device.
-    pub fn overwrites_device(&self) -> Option<&str> {
+    pub(crate) fn overwrites_device(&self) -> Option<&str> {
         self.output().filter(|path| path.starts_with("/dev/") && !HARMLESS.contains(path))
     }
 
     /// The flag by which each write is durable, as it was said.
-    pub fn flush_each_flag(&self) -> Option<&'static str> {
+    pub(crate) fn flush_each_flag(&self) -> Option<&'static str> {
         self.said.output_flags.iter().find(|flag| matches!(flag, Flag::Dsync | Flag::Sync)).map(|flag| flag.name())
     }
 
     /// Flags that make writes durable.
-    pub fn flush_flags(&self) -> Vec<String> {
+    pub(crate) fn flush_flags(&self) -> Vec<String> {
         let of_output = self.said.output_flags.iter().filter(|flag| matches!(flag, Flag::Dsync | Flag::Sync));
         let of_conversion = self.said.conversions.iter().filter(|one| matches!(one, Conv::Fsync | Conv::Fdatasync));
         of_output
@@ -176,12 +176,12 @@ impl BonnieCommand {
     }
 
     /// The first number of `-n`, where it was said.
-    pub fn stated_files_1024(&self) -> Option<i64> {
+    pub(crate) fn stated_files_1024(&self) -> Option<i64> {
         self.said.says('n').then_some(self.said.small.files_ki)
     }
 
     /// So many files, stated or not.
-    pub fn files_1024(&self) -> i64 {
+    pub(crate) fn files_1024(&self) -> i64 {
         self.said.small.files_ki
     }
 

@@ -27,7 +27,7 @@ pub struct AgentPolicy {
 
 /// Why an agent does not run a workload.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PolicyError {
+pub(crate) enum PolicyError {
     /// It does not hold together. Clients check that before they send it.
     #[error("the workload is malformed: {0}")]
     Malformed(String),

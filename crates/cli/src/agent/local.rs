@@ -22,7 +22,7 @@ const SOCKET: &str = "agent.sock";
 ///
 /// # Errors
 /// Returns an error if `local` finds no private directory, or `unix:` has no path.
-pub fn socket_of(address: &str) -> Result<Option<PathBuf>, Stopped> {
+pub(crate) fn socket_of(address: &str) -> Result<Option<PathBuf>, Stopped> {
     match address.strip_prefix(UNIX) {
         Some("") => {
             Err(Stopped::usage("`unix:` has no path; use `local`, or a path such as `unix:/run/plumb/agent.sock`"))
@@ -54,7 +54,7 @@ fn own_socket() -> Result<PathBuf, Stopped> {
 
 /// A listening Unix socket. Dropping it removes the file.
 #[derive(Debug)]
-pub struct LocalListener {
+pub(crate) struct LocalListener {
     /// The socket; non-blocking.
     pub listener: UnixListener,
     path: PathBuf,

@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const PAGE_AGE: Duration = Duration::from_millis(100);
 
 /// What is exposed, and the thread that exposes it for as long as this lives.
-pub struct MetricsServer {
+pub(crate) struct MetricsServer {
     exposition: Arc<Mutex<Exposition>>,
     /// Where it really listens: a port of 0 is one that was free.
     pub address: SocketAddr,

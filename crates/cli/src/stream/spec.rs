@@ -45,7 +45,7 @@ pub enum SpecError {
 
 impl StreamSpec {
     /// Whether it goes to standard output.
-    pub fn takes_standard_output(&self) -> bool {
+    pub(crate) fn takes_standard_output(&self) -> bool {
         matches!(
             self,
             StreamSpec::Ndjson(Destination::StandardOutput) | StreamSpec::Influx(Destination::StandardOutput)

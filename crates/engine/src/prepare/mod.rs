@@ -135,7 +135,7 @@ impl PrepareError {
 
 /// How far the layout is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LayoutProgress {
+pub(crate) struct LayoutProgress {
     /// Number of the file at hand.
     pub file: u32,
     /// How many there are.
@@ -148,10 +148,10 @@ pub struct LayoutProgress {
 
 /// Makes content: fills the buffer as it will stand in that file at that offset. Called in order of offsets, with
 /// buffers of 4 MiB but for a file's last.
-pub type FillContent<'a> = dyn FnMut(&mut [u8], u32, u64) + 'a;
+pub(crate) type FillContent<'a> = dyn FnMut(&mut [u8], u32, u64) + 'a;
 
 /// What the layout of a target needs.
-pub struct LayoutRequest<'a> {
+pub(crate) struct LayoutRequest<'a> {
     /// The door.
     pub guard: &'a Guard,
     /// Where relative paths lie.
@@ -235,7 +235,7 @@ impl TargetFiles {
     ///
     /// # Errors
     /// [`PrepareError::Read`], [`PrepareError::WrongKind`].
-    pub fn open_read_only<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<TargetFiles, PrepareError> {
+    pub(crate) fn open_read_only<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<TargetFiles, PrepareError> {
         let files = paths.into_iter().map(|path| open_existing(path, None)).collect::<Result<_, _>>()?;
         Ok(TargetFiles { files })
     }
@@ -328,7 +328,7 @@ impl<'a> IntoIterator for &'a TargetFiles {
 ///
 /// # Errors
 /// [`PrepareError`].
-pub fn open_target(
+pub(crate) fn open_target(
     target: &Target,
     size_bytes: Option<u64>,
     layout: &mut LayoutRequest<'_>,

@@ -202,19 +202,19 @@ impl Device {
     }
 
     /// The clock has started: from here on a stall may come.
-    pub fn start_measuring(&mut self) {
+    pub(crate) fn start_measuring(&mut self) {
         self.measuring = true;
     }
 
     /// Sets what the page cache holds for the next phase. Under [`CachePolicy::Direct`] it is bypassed; under
     /// [`CachePolicy::Warm`] it holds everything; else the share that the `cached` fault says, in spite of eviction.
-    pub fn begin_phase(&mut self, cache: CachePolicy) {
+    pub(crate) fn begin_phase(&mut self, cache: CachePolicy) {
         self.written = false;
         self.set_cache(cache);
     }
 
     /// The same from here on, within a phase.
-    pub fn set_cache(&mut self, cache: CachePolicy) {
+    pub(crate) fn set_cache(&mut self, cache: CachePolicy) {
         let faults = &self.target.device;
         (self.cached, self.buffered) = match cache {
             CachePolicy::Direct => (0.0, false),
@@ -471,7 +471,7 @@ impl Device {
     }
 
     /// Whether the phase has written to it.
-    pub fn was_written_this_phase(&self) -> bool {
+    pub(crate) fn was_written_this_phase(&self) -> bool {
         self.written
     }
 
@@ -489,7 +489,7 @@ impl Device {
     }
 
     /// The processes behind the I/O of others between two times, largest first.
-    pub fn other_processes(&self, from_ns: u64, to_ns: u64) -> Vec<ProcessIo> {
+    pub(crate) fn other_processes(&self, from_ns: u64, to_ns: u64) -> Vec<ProcessIo> {
         let faults = &self.target.device;
         let (before, after) = (self.others(from_ns), self.others(to_ns));
         let mut processes: Vec<ProcessIo> =
@@ -542,7 +542,7 @@ impl Device {
     }
 
     /// Whether a worker's op is done before its next one is taken.
-    pub fn is_serial(&self) -> bool {
+    pub(crate) fn is_serial(&self) -> bool {
         self.target.device.serial
     }
 
@@ -571,17 +571,17 @@ impl Device {
     }
 
     /// Lines of the simulated kernel's log since this was last asked.
-    pub fn take_kernel_log(&mut self) -> Vec<String> {
+    pub(crate) fn take_kernel_log(&mut self) -> Vec<String> {
         std::mem::take(&mut self.kernel_log)
     }
 
     /// True where the model has a volatile cache that a flush must empty.
-    pub fn has_volatile_cache(model: SimModel) -> bool {
+    pub(crate) fn has_volatile_cache(model: SimModel) -> bool {
         model != SimModel::Ram
     }
 
     /// Bytes per second of the model's link, as a probe would read it: nothing can pass it.
-    pub fn ceiling_bytes_per_second(model: SimModel) -> u64 {
+    pub(crate) fn ceiling_bytes_per_second(model: SimModel) -> u64 {
         Media::link_bytes_per_second(model)
     }
 }

@@ -157,7 +157,7 @@ impl PathWriter {
 
     /// Writes the path of a file.
     #[inline]
-    pub fn write_file(&mut self, file: FileId) {
+    pub(crate) fn write_file(&mut self, file: FileId) {
         if !self.siblings.contains(&file.0) {
             self.shape.write_path(file, &mut self.buffer);
             self.siblings = self.shape.files_of(self.shape.leaf_of(file));

@@ -37,7 +37,7 @@ pub struct ExtraDirectory {
 
 impl ExtraDirectory {
     /// The owner of those that exist before the first phase. No phase has as many workers.
-    pub const BEFOREHAND: u32 = u32::MAX;
+    pub(crate) const BEFOREHAND: u32 = u32::MAX;
 
     /// Both numbers in one, so that an op can carry it where others carry a file.
     pub fn pack(self) -> FileId {
@@ -165,13 +165,13 @@ impl TreeShape {
     }
 
     /// The further directories that exist before the first phase: those of one owner, who is no worker.
-    pub fn prepared_directories(&self) -> u32 {
+    pub(crate) fn prepared_directories(&self) -> u32 {
         self.prepared_directories
     }
 
     /// True for the files that exist before the first phase. They are spread evenly over the numbers, and so over leaves
     /// and workers' shares, whatever the number of workers.
-    pub fn is_preallocated(&self, file: FileId) -> bool {
+    pub(crate) fn is_preallocated(&self, file: FileId) -> bool {
         self.preallocated_below(file.0 + 1) > self.preallocated_below(file.0)
     }
 
@@ -188,7 +188,7 @@ impl TreeShape {
 
     /// Number of the leaf directory that holds the file.
     #[inline]
-    pub fn leaf_of(&self, file: FileId) -> u64 {
+    pub(crate) fn leaf_of(&self, file: FileId) -> u64 {
         let in_fuller = self.fuller_leaves * (self.files_per_leaf + 1);
         if file.0 < in_fuller {
             file.0 / (self.files_per_leaf + 1)
@@ -214,7 +214,7 @@ impl TreeShape {
 
     /// Writes what a symbolic link in place of any of the files contains so that it leads to `file`, such as
     /// `../../d00/d01/f00000007`.
-    pub fn write_link(&self, file: FileId, buffer: &mut PathBuffer) {
+    pub(crate) fn write_link(&self, file: FileId, buffer: &mut PathBuffer) {
         buffer.clear();
         for _ in 0..self.depth {
             buffer.push(b"../");
@@ -237,7 +237,7 @@ impl TreeShape {
     }
 
     /// Writes the path of a further directory, such as `d03/d17/x0002.00000041`. They are spread over all leaves.
-    pub fn write_extra(&self, directory: ExtraDirectory, buffer: &mut PathBuffer) {
+    pub(crate) fn write_extra(&self, directory: ExtraDirectory, buffer: &mut PathBuffer) {
         buffer.clear();
         let leaf = (u64::from(directory.owner) + u64::from(directory.number)) % self.leaves;
         if self.depth > 0 {

@@ -73,7 +73,7 @@ impl Database {
 
     /// Removes the permissions that the umask left for others on the files of an earlier version. SQLite gives side
     /// files the mode of the database.
-    pub fn close_to_others(&self) {
+    pub(crate) fn close_to_others(&self) {
         for suffix in [""].iter().chain(&DATABASE_SIDE_FILES) {
             let Ok(file) = self.open(suffix) else { continue };
             let is_by_umask = rustix::fs::fstat(&file).is_ok_and(|stat| {

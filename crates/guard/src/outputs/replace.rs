@@ -28,7 +28,7 @@ impl OutputFile<'_> {
     ///
     /// # Errors
     /// As [`OutputFile::replace`], and the errors of `write`.
-    pub fn replace_with(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), OutputError> {
+    pub(crate) fn replace_with(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), OutputError> {
         let entry = match self.place()? {
             Place::Entry(entry) => entry,
             place => {

@@ -125,7 +125,8 @@ impl TestDir {
     }
 
     /// Whether `plumb clean` will find it without being told where to look.
-    pub fn is_registered(&self) -> bool {
+    #[cfg(test)]
+    pub(crate) fn is_registered(&self) -> bool {
         self.registered.is_some()
     }
 

@@ -49,7 +49,7 @@ impl DeviceCounters {
     ///
     /// # Errors
     /// What cannot be read or written back.
-    pub fn after_sync(directory: &Path) -> Result<DeviceCounters, CountersError> {
+    pub(crate) fn after_sync(directory: &Path) -> Result<DeviceCounters, CountersError> {
         let file = std::fs::File::open(directory)
             .map_err(|source| CountersError::Open { directory: directory.to_owned(), source })?;
         plumb_engine::sync_file_system(file.as_fd())

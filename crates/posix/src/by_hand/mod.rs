@@ -20,7 +20,7 @@ pub use case::Hand;
 pub use xattr::acl_bytes;
 
 /// All, by subject.
-pub const HANDS: &[&[Hand]] = &[
+pub(crate) const HANDS: &[&[Hand]] = &[
     names::CASES,
     open::CASES,
     owner::CASES,

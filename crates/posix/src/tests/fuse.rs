@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 
 /// What the file system does wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Defect {
+pub(crate) enum Defect {
     Nothing,
     ChmodIgnored,
     ChownIgnored,

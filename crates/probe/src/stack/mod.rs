@@ -42,7 +42,7 @@ pub fn free_bytes(path: &Path) -> Result<u64, ProbeError> {
 }
 
 /// As [`of_path`], of the machine that a tree of files describes, and with serial numbers as asked.
-pub fn of_path_in(sys: &Sysroot, path: &Path, serials: Serials) -> TargetFacts {
+pub(crate) fn of_path_in(sys: &Sysroot, path: &Path, serials: Serials) -> TargetFacts {
     #[cfg(target_os = "freebsd")]
     if sys.is_real() {
         return crate::freebsd::target_facts(path);

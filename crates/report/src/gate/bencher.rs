@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// The candidate's numbers by benchmark and measure.
-pub type BencherMetrics = BTreeMap<String, BTreeMap<String, BencherValue>>;
+pub(crate) type BencherMetrics = BTreeMap<String, BTreeMap<String, BencherValue>>;
 
 /// A value of the candidate. Its bounds are those of the interval of the ratio, about the baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

@@ -211,7 +211,7 @@ pub struct GateAssessment {
 
 /// The chance with which [`GateAssessment::units_needed`] should decide, over all that ratio and spread may be after what
 /// was seen of them.
-pub const DECIDED: f64 = 0.8;
+pub(crate) const DECIDED: f64 = 0.8;
 
 /// p below which a single session is suspected …
 const SUSPECTED_P: f64 = 0.15;

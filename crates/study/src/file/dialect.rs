@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct DialectForm {
+pub(crate) struct DialectForm {
     /// The tool: `iozone`, `bonnie++`, `postmark`, `fio`, `dd`, `elbencho`.
     pub dialect: String,
     /// Its words: a line that is split as a shell does, or a list.
@@ -34,7 +34,7 @@ pub struct DialectForm {
 
 /// What is wrong with a workload in another tool's words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DialectProblem {
+pub(crate) struct DialectProblem {
     /// The key.
     pub key: &'static str,
     /// What is wrong.
@@ -64,7 +64,7 @@ pub fn tool(dialect: &str) -> Option<&'static str> {
 }
 
 /// In which unit a tool takes sizes that only the host knows.
-pub fn ram_unit(dialect: &str) -> RamUnit {
+pub(crate) fn ram_unit(dialect: &str) -> RamUnit {
     match tool(dialect) {
         // A bare number is kB to the one, and MiB to the other.
         Some("iozone") => RamUnit::KibiWithLetter,

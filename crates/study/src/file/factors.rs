@@ -250,7 +250,7 @@ pub struct Combined {
 
 impl Factors {
     /// The levels of the hard factors alone.
-    pub fn hard_part(&self, levels: &Combination) -> Combination {
+    pub(crate) fn hard_part(&self, levels: &Combination) -> Combination {
         let is_hard = |name: &String| self.all.iter().any(|factor| factor.hard && factor.name == *name);
         BTreeMap::from_iter(
             levels.iter().filter(|(name, _)| is_hard(name)).map(|(name, level)| (name.clone(), level.clone())),

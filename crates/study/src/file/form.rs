@@ -21,7 +21,8 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct StudyForm {
+#[expect(dead_code, reason = "some parts are read from the text again, once levels are put in")]
+pub(crate) struct StudyForm {
     /// Another study file, relative to this one, that says what this one does not.
     #[serde(default)]
     pub extends: Option<String>,
@@ -74,7 +75,7 @@ pub struct StudyForm {
 
 /// A part that is read later, level by level.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct LaterPart;
+pub(crate) struct LaterPart;
 
 impl<'de> Deserialize<'de> for LaterPart {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<LaterPart, D::Error> {
@@ -86,7 +87,7 @@ impl<'de> Deserialize<'de> for LaterPart {
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Experiment {
+pub(crate) struct Experiment {
     /// A short name; it labels results.
     pub name: String,
     /// What it asks, one sentence.
@@ -104,7 +105,7 @@ pub struct Experiment {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct HostForm {
+pub(crate) struct HostForm {
     /// Where the user's own ssh reaches it, `root@box`.
     #[serde(default)]
     pub ssh: Option<String>,
@@ -130,7 +131,8 @@ pub struct HostForm {
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct FactorForm {
+#[expect(dead_code, reason = "`exclusive` always holds")]
+pub(crate) struct FactorForm {
     /// Its name; `${name}` is its level.
     pub name: String,
     /// Its levels, the baseline first.
@@ -159,7 +161,7 @@ pub struct FactorForm {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub enum FactorChange {
+pub(crate) enum FactorChange {
     /// From run to run.
     Easy,
     /// From plot to plot: a plot is then what is counted.
@@ -170,7 +172,7 @@ pub enum FactorChange {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct DesignForm {
+pub(crate) struct DesignForm {
     /// The order of plots, and of runs within them.
     #[serde(default)]
     pub order: OrderForm,
@@ -200,7 +202,7 @@ pub struct DesignForm {
 /// The order of plots, and of runs within them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum OrderForm {
+pub(crate) enum OrderForm {
     /// Every block holds everything once, in orders in which each thing runs after each other one equally often; drift cancels.
     #[default]
     #[serde(rename = "randomized-blocks")]
@@ -220,7 +222,7 @@ pub enum OrderForm {
     untagged,
     expecting = "`repeat` is a number of runs (3), or { min = 2, max = 5 }; both are whole numbers of at least 1"
 )]
-pub enum RepeatForm {
+pub(crate) enum RepeatForm {
     /// So often.
     Fixed(u32),
     /// At least and at most.
@@ -231,7 +233,7 @@ pub enum RepeatForm {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct RepeatRange {
+pub(crate) struct RepeatRange {
     /// At least.
     pub min: u32,
     /// At most.
@@ -242,7 +244,7 @@ pub struct RepeatRange {
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct StopForm {
+pub(crate) struct StopForm {
     /// As soon as this metric …
     pub metric: String,
     /// … is known so well: half of its 95 % interval, relative.
@@ -253,7 +255,7 @@ pub struct StopForm {
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct ExpectForm {
+pub(crate) struct ExpectForm {
     /// Which: `device.written-per-byte`.
     pub metric: String,
     /// The value that theory gives.
@@ -280,7 +282,7 @@ pub struct ExpectForm {
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub struct CompareForm {
+pub(crate) struct CompareForm {
     /// The factor whose levels are compared; the first hard factor when absent, else the first.
     pub by: Option<String>,
     /// Factors whose levels are told apart.
@@ -318,7 +320,7 @@ impl Default for CompareForm {
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct SweepForm {
+pub(crate) struct SweepForm {
     /// Its name. `working-set`, where no workload says `${working-set}`, is the size of what each works on.
     pub factor: String,
     /// Its levels.
@@ -328,7 +330,7 @@ pub struct SweepForm {
 /// Published numbers.
 #[derive(Debug, Clone)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ImportForm {
+pub(crate) struct ImportForm {
     /// The file, relative to the study.
     pub file: String,
     /// Who wrote it: `audit` (a study as `plumb audit` reads it), `iozone` or `bonnie++`.
@@ -379,7 +381,7 @@ impl<'de> Visitor<'de> for ImportVisitor {
 
 /// A share, `"5%"` or `0.05`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ShareForm(pub f64);
+pub(crate) struct ShareForm(pub f64);
 
 impl<'de> Deserialize<'de> for ShareForm {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ShareForm, D::Error> {

@@ -12,7 +12,7 @@ pub const NONE: &str = "-";
 
 /// A factor with what is known of it.
 #[derive(Debug, Clone)]
-pub struct StudyFactor {
+pub(crate) struct StudyFactor {
     /// Its name.
     pub name: String,
     /// Its levels.
@@ -33,7 +33,7 @@ pub struct StudyFactor {
 
 /// A level: its text, and the value that it is in TOML.
 #[derive(Debug, Clone)]
-pub struct FactorLevel {
+pub(crate) struct FactorLevel {
     /// As text.
     pub text: String,
     /// As it was written.
@@ -41,7 +41,7 @@ pub struct FactorLevel {
 }
 
 /// One combination: a level of every factor.
-pub type Combination = BTreeMap<String, String>;
+pub(crate) type Combination = BTreeMap<String, String>;
 
 /// Whether a condition holds for a combination. Factors that it does not have hold.
 pub fn holds(when: &WhenLevels, combination: &Combination) -> bool {
@@ -51,7 +51,7 @@ pub fn holds(when: &WhenLevels, combination: &Combination) -> bool {
 }
 
 /// What is wrong with the names in a condition.
-pub fn wrong_names(when: &WhenLevels, factors: &[StudyFactor], place: &Range<usize>) -> Vec<LocatedFailure> {
+pub(crate) fn wrong_names(when: &WhenLevels, factors: &[StudyFactor], place: &Range<usize>) -> Vec<LocatedFailure> {
     let mut failures = Vec::new();
     for (name, levels) in when {
         let Some(factor) = factors.iter().find(|factor| factor.name == *name) else {
@@ -87,7 +87,7 @@ pub fn unknown<'a>(
 
 /// What `${…}` may stand for.
 #[derive(Debug, Clone, Copy)]
-pub struct LevelScope<'a> {
+pub(crate) struct LevelScope<'a> {
     /// All factors.
     pub factors: &'a [StudyFactor],
     /// The combination whose levels are put in.
@@ -100,7 +100,7 @@ pub struct LevelScope<'a> {
 
 /// In which form a size that depends on memory is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RamUnit {
+pub(crate) enum RamUnit {
     /// `ram*2`, which Plumb's own form understands.
     Native,
     /// `${ram*2}`, which the host makes bytes.
@@ -128,7 +128,7 @@ impl RamUnit {
 }
 
 /// `2` of `ram*2`, and 1 of `ram`.
-pub fn ram_factor(text: &str) -> Option<f64> {
+pub(crate) fn ram_factor(text: &str) -> Option<f64> {
     match text.trim().parse() {
         Ok(plumb_workload::Size::Ram(factor)) => Some(factor),
         _ => None,
@@ -197,7 +197,7 @@ pub(super) fn conditions_in(value: &Value, names: &mut Vec<String>) {
 
 impl LevelScope<'_> {
     /// A tree with all levels put in. A text that is nothing but `${factor}` becomes what the level is, a number too.
-    pub fn put_in(&self, value: &Node, failures: &mut Vec<LocatedFailure>) -> Node {
+    pub(crate) fn put_in(&self, value: &Node, failures: &mut Vec<LocatedFailure>) -> Node {
         let span = value.span();
         let put = match value.get_ref() {
             Value::Text(text) => self.value_of(text, &span, failures),

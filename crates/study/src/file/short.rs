@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub struct OpForm {
+pub(crate) struct OpForm {
     /// Size of the file, of each one where there are several; `1GiB` when absent, or that of the workload that writes the
     /// same path.
     pub size: Option<Size>,
@@ -73,7 +73,7 @@ impl Default for OpForm {
 
 /// What an op does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ShortOp {
+pub(crate) enum ShortOp {
     /// Writes a new file from end to end.
     Write,
     /// Writes a file that is there from end to end.
@@ -106,7 +106,7 @@ impl ShortOp {
 
 /// An op of a workload, and its key.
 #[derive(Debug, Clone)]
-pub struct SaidOp {
+pub(crate) struct SaidOp {
     /// What it does.
     pub op: ShortOp,
     /// The key.
@@ -117,7 +117,7 @@ pub struct SaidOp {
 
 /// What is wrong with one op.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OpProblem {
+pub(crate) struct OpProblem {
     /// The op's key.
     pub op: &'static str,
     /// The key within it.

@@ -41,7 +41,7 @@ fn with_factors<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
 }
 
 /// A step of building, with the condition of the study.
-pub struct ProvisionSchema;
+pub(crate) struct ProvisionSchema;
 
 #[cfg(feature = "schema")]
 impl schemars::JsonSchema for ProvisionSchema {
@@ -70,7 +70,7 @@ impl schemars::JsonSchema for ProvisionSchema {
 }
 
 /// One workload, or several by name.
-pub struct WorkloadsSchema;
+pub(crate) struct WorkloadsSchema;
 
 #[cfg(feature = "schema")]
 impl schemars::JsonSchema for WorkloadsSchema {

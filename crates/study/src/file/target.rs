@@ -11,7 +11,7 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct TargetForm {
+pub(crate) struct TargetForm {
     /// A directory, made if it is not there; a device that a step of this name made, `@array`, without a file system; or a
     /// simulated device (`sim:hdd`). Where the last step mounts something when absent.
     #[serde(default)]
@@ -26,7 +26,7 @@ pub struct TargetForm {
 
 /// Where the work of a plot runs.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PlotPlace {
+pub(crate) struct PlotPlace {
     /// The directory.
     pub dir: String,
     /// The simulated device that stands in for it.

@@ -61,7 +61,7 @@ fn keys() -> impl Iterator<Item = &'static str> {
 
 /// A workload as it is written.
 #[derive(Debug, Clone)]
-pub struct WorkloadText {
+pub(crate) struct WorkloadText {
     /// Its name.
     pub name: String,
     /// With which levels it runs.
@@ -78,7 +78,7 @@ pub struct WorkloadText {
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct NamedForm {
+pub(crate) struct NamedForm {
     /// `random-read`, `mail` …; as `plumb run` takes it.
     pub named: String,
     /// Changes, as `--set` takes them: `{ depth = 64 }`.
@@ -90,7 +90,7 @@ pub struct NamedForm {
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct FileForm {
+pub(crate) struct FileForm {
     /// The file, relative to the study.
     pub file: String,
     /// Changes, as `--set` takes them: `{ depth = 64 }`.
@@ -102,7 +102,7 @@ pub struct FileForm {
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct ConformanceForm {
+pub(crate) struct ConformanceForm {
     /// Which rules; `{}` for all.
     pub posix: RulesForm,
     /// What it is.
@@ -115,7 +115,7 @@ pub struct ConformanceForm {
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct RulesForm {
+pub(crate) struct RulesForm {
     /// These cases only: ids, their first parts, or patterns with `*`.
     #[serde(default)]
     pub only: OneOrMany<String>,
@@ -131,7 +131,7 @@ pub struct RulesForm {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub enum RuleLevel {
+pub(crate) enum RuleLevel {
     /// POSIX says that it shall be so.
     Shall,
     /// Linux's manual says so.
@@ -145,7 +145,7 @@ pub enum RuleLevel {
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct TraceForm {
+pub(crate) struct TraceForm {
     /// The recording, by its absolute path on the host.
     pub trace: String,
     /// When calls begin.
@@ -174,7 +174,7 @@ const TRACE_DEVICE: Bytes = Bytes(64 << 30);
 
 /// What a cell runs.
 #[derive(Debug, Clone)]
-pub struct MadeWork {
+pub(crate) struct MadeWork {
     /// As the host gets it.
     pub work: HostWork,
     /// The workload, where it is Plumb's own.
@@ -265,7 +265,7 @@ pub fn sizes(document: &Document<'_>, workloads: &[WorkloadText], place: &PlotPl
 }
 
 /// Reads a workload with the levels of one cell.
-pub struct WorkloadReader<'a> {
+pub(crate) struct WorkloadReader<'a> {
     /// The study.
     pub document: &'a Document<'a>,
     /// Levels.

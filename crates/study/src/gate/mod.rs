@@ -20,7 +20,7 @@ pub use sessions::{SESSION_GAP, SESSIONS_KEPT, newest_sessions, session_count, s
 use plumb_result::{Gate, RunResult};
 
 /// The share of wrong answers that is promised.
-pub const ERROR_RATE: f64 = 0.05;
+pub(crate) const ERROR_RATE: f64 = 0.05;
 
 /// What a gate came to.
 pub struct GateOutcome {

@@ -6,15 +6,15 @@ use plumb_lab::vm::VmSpec;
 use plumb_workload::{Bytes, Pattern, Phase, Prepare, Size, Target, Workload};
 
 /// Bytes a second of large ops: a disk.
-pub const ASSUMED_BYTES_PER_S: f64 = 100e6;
+pub(crate) const ASSUMED_BYTES_PER_S: f64 = 100e6;
 /// Ops a second at random, of one op in flight.
-pub const ASSUMED_OPS_PER_S: f64 = 1000.0;
+pub(crate) const ASSUMED_OPS_PER_S: f64 = 1000.0;
 /// Seconds that a step of building takes.
-pub const ASSUMED_STEP_S: f64 = 10.0;
+pub(crate) const ASSUMED_STEP_S: f64 = 10.0;
 /// Seconds that a boot takes, of a virtual machine.
-pub const ASSUMED_VM_BOOT_S: f64 = 10.0;
+pub(crate) const ASSUMED_VM_BOOT_S: f64 = 10.0;
 /// Seconds that a boot takes, of a machine.
-pub const ASSUMED_BOOT_S: f64 = 120.0;
+pub(crate) const ASSUMED_BOOT_S: f64 = 120.0;
 
 /// A run is killed after so many times its expected length …
 const TIMEOUT_FACTOR: f64 = 20.0;
@@ -34,11 +34,11 @@ pub struct RunCost {
 
 impl RunCost {
     /// Nothing is known.
-    pub const UNKNOWN: RunCost = RunCost { seconds: None, written_bytes: None };
+    pub(crate) const UNKNOWN: RunCost = RunCost { seconds: None, written_bytes: None };
 }
 
 /// Of the rules of `plumb posix`, on a file system of this machine's own.
-pub const OF_CONFORMANCE: RunCost = RunCost { seconds: Some(5.0), written_bytes: Some(32 << 20) };
+pub(crate) const OF_CONFORMANCE: RunCost = RunCost { seconds: Some(5.0), written_bytes: Some(32 << 20) };
 
 /// Of a tool that moves so many bytes.
 pub fn of_bytes(read: u64, written: u64) -> RunCost {
@@ -52,7 +52,7 @@ pub fn ram_bytes(vm: Option<&VmSpec>) -> Option<u64> {
 }
 
 /// Of a workload, on a host with so much memory.
-pub fn of_workload(workload: &Workload, ram: Option<u64>) -> RunCost {
+pub(crate) fn of_workload(workload: &Workload, ram: Option<u64>) -> RunCost {
     if !workload.target.is_empty() && workload.target.values().all(|target| matches!(target, Target::Sim(_))) {
         // On a virtual clock.
         return RunCost { seconds: Some(0.1), written_bytes: Some(0) };

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// The schema's name.
-pub const PLAN_SCHEMA: &str = "plumb.study-plan/1";
+pub(crate) const PLAN_SCHEMA: &str = "plumb.study-plan/1";
 
 /// The levels of some factors, by the factors' names.
 pub type Levels = BTreeMap<String, String>;
@@ -105,7 +105,7 @@ impl Plan {
 
     /// Whether something is provisioned: something is built, booted, entered or simulated for it. Where nothing is,
     /// all plots are on the storage that was there before, and are blocks of runs in time.
-    pub fn provisions_anew(&self) -> bool {
+    pub(crate) fn provisions_anew(&self) -> bool {
         let is_made = |plot: &Plot| {
             let boots = match self.hosts.get(&plot.host) {
                 Some(HostPlan::Vm(_)) => true,
@@ -119,12 +119,12 @@ impl Plan {
     }
 
     /// Whether the levels that are compared are of a factor whose change needs a new plot.
-    pub fn compares_hard(&self) -> bool {
+    pub(crate) fn compares_hard(&self) -> bool {
         self.factors.iter().any(|factor| factor.hard && factor.name == self.compare.by)
     }
 
     /// Whether the levels that are compared are of a factor that changes within a plot.
-    pub fn compares_easy(&self) -> bool {
+    pub(crate) fn compares_easy(&self) -> bool {
         self.factors.iter().any(|factor| !factor.hard && factor.name == self.compare.by)
     }
 

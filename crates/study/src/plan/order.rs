@@ -31,7 +31,7 @@ fn draw(seed: u64, what: &str, numbers: &[u64]) -> u64 {
 }
 
 /// The seed of a study that names none.
-pub fn seed_of(name: &str) -> u64 {
+pub(crate) fn seed_of(name: &str) -> u64 {
     draw(0, name, &[]) >> (64 - 32)
 }
 

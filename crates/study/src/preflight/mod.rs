@@ -18,7 +18,7 @@ use plumb_workload::{Target, Workload};
 use serde::Serialize;
 
 /// The schema's name.
-pub const CHECK_SCHEMA: &str = "plumb.study-check/1";
+pub(crate) const CHECK_SCHEMA: &str = "plumb.study-check/1";
 
 /// How much is tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

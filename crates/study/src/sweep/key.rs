@@ -137,13 +137,13 @@ pub fn parse(argument: &str, points: Option<u32>, ram_bytes: u64) -> Result<Aske
 }
 
 /// The rates of `rate=auto`: 10 % to 120 % of the closed-loop maximum, in even steps.
-pub fn auto_rates(maximum: f64, points: Option<u32>) -> Axis {
+pub(crate) fn auto_rates(maximum: f64, points: Option<u32>) -> Axis {
     let shares = linear(AUTO_FROM_PERCENT, AUTO_TO_PERCENT, auto_points(points) as u32);
     Axis { key: SweepKey::Rate, levels: shares.into_iter().map(|percent| maximum * percent / 100.0).collect() }
 }
 
 /// How many points `rate=auto` has.
-pub fn auto_points(points: Option<u32>) -> usize {
+pub(crate) fn auto_points(points: Option<u32>) -> usize {
     points.unwrap_or(AUTO_POINTS).clamp(2, POINTS_MAX as u32) as usize
 }
 

@@ -177,13 +177,13 @@ impl std::str::FromStr for RateOption {
 
 /// Returns the number of repeats: as many as asked for, and one more of several where that makes a complete block of
 /// orders, in which every point follows every other one equally often.
-pub fn in_complete_block(repeats: u32, points: usize) -> u32 {
+pub(crate) fn in_complete_block(repeats: u32, points: usize) -> u32 {
     let whole = repeats.max(1).next_multiple_of(orders_in_complete_block(points) as u32);
     if repeats > 1 && whole <= repeats.saturating_add(1) { whole } else { repeats }
 }
 
 /// Returns `true` if a sweep may end after `done` repeats: where it makes complete blocks, only after one of them.
-pub fn may_end_after(done: u32, repeats: u32, points: usize) -> bool {
+pub(crate) fn may_end_after(done: u32, repeats: u32, points: usize) -> bool {
     let complete = orders_in_complete_block(points) as u32;
     !repeats.is_multiple_of(complete) || done.is_multiple_of(complete)
 }

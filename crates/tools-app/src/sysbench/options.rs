@@ -19,7 +19,7 @@ const DRAWN: Support = Ignored("fileio draws evenly");
 
 /// Those of all tests. Source: the help of sysbench 1.0.20.
 #[rustfmt::skip]
-pub const GENERAL: &[Opt] = &[
+pub(crate) const GENERAL: &[Opt] = &[
     long("threads", Number, "threads").or("1"),
     long("events", Number, "most requests and flushes, of all threads; 0: no limit").or("0"),
     long("time", Number, "seconds; 0: no limit").or("10"),
@@ -51,7 +51,7 @@ pub const GENERAL: &[Opt] = &[
 
 /// Those of fileio.
 #[rustfmt::skip]
-pub const FILEIO: &[Opt] = &[
+pub(crate) const FILEIO: &[Opt] = &[
     long("file-num", Number, "number of files").or("128"),
     long("file-block-size", Size, "bytes of a request").or("16384"),
     long("file-total-size", Size, "bytes of all files together").or("2G"),
@@ -89,7 +89,7 @@ fn rows(rows: &[Opt]) -> String {
 }
 
 /// What `sysbench fileio help` prints.
-pub fn help_of_test() -> String {
+pub(crate) fn help_of_test() -> String {
     format!("fileio options:\n{}\n", rows(FILEIO))
 }
 

@@ -21,7 +21,7 @@ const DEPTH_MAX: u64 = 32;
 
 /// A file system definition.
 #[derive(Debug, Clone, PartialEq)]
-pub struct FileStorage {
+pub(crate) struct FileStorage {
     pub(super) name: String,
     pub(super) line: usize,
     pub(super) anchor: String,

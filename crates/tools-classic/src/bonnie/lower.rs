@@ -446,7 +446,7 @@ impl Series<'_> {
 }
 
 /// The kinds of op that determine a test's latency (their maximum); opening, flushing and closing do not.
-pub fn own_kinds(test: Test) -> &'static [OpKind] {
+pub(crate) fn own_kinds(test: Test) -> &'static [OpKind] {
     match test {
         Test::BytesOut | Test::BlocksOut => &[OpKind::Write],
         Test::Rewrite | Test::Seeks => &[OpKind::Read, OpKind::Write],

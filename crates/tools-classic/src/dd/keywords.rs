@@ -108,7 +108,7 @@ const fn word<T>(name: &'static str, who: Who, means: T, help: &'static str) -> 
 }
 
 /// All operands.
-pub const OPERANDS: &[Word<Operand>] = &[
+pub(crate) const OPERANDS: &[Word<Operand>] = &[
     word("bs", Who::Both, Operand::Block, "block size for reading and writing; overrides ibs and obs"),
     word("cbs", Who::Both, Operand::Record, "record size, for conv=block and conv=unblock"),
     word("conv", Who::Both, Operand::Conversions, "conversions, separated by commas"),
@@ -169,7 +169,7 @@ pub enum Conv {
 }
 
 /// All conversions.
-pub const CONVERSIONS: &[Word<Conv>] = &[
+pub(crate) const CONVERSIONS: &[Word<Conv>] = &[
     word("ascii", Who::Both, Conv::Ascii, "from EBCDIC to ASCII"),
     word("ebcdic", Who::Both, Conv::Ebcdic, "from ASCII to EBCDIC"),
     word("ibm", Who::Both, Conv::Ibm, "from ASCII to IBM EBCDIC"),

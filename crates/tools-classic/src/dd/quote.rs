@@ -66,7 +66,7 @@ pub fn file(name: &str) -> String {
 }
 
 /// The name of a file, in quotes only where a shell would need them.
-pub fn file_if_needed(name: &str) -> String {
+pub(crate) fn file_if_needed(name: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+,:@%".contains(c);
     if !name.is_empty() && name.chars().all(is_plain) { name.to_owned() } else { file(name) }
 }

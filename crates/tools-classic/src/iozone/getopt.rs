@@ -8,7 +8,7 @@ use plumb_tools::options::text;
 
 /// An option and what follows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReadOption {
+pub(crate) struct ReadOption {
     /// As in the table.
     pub name: &'static str,
     /// Its value, if it takes one.

@@ -39,10 +39,10 @@ pub struct SweepRange {
 }
 
 /// Smallest record of large files.
-pub const LARGE_RECORD_BYTES: u64 = 64 << 10;
+pub(crate) const LARGE_RECORD_BYTES: u64 = 64 << 10;
 
 /// Files above this are large, kB.
-pub const CROSSOVER_KB: u64 = 16 << 10;
+pub(crate) const CROSSOVER_KB: u64 = 16 << 10;
 
 /// Sizes from one to another, each this many times the one before.
 pub fn steps(from: u64, to: u64, times: u64) -> Vec<u64> {

@@ -21,17 +21,17 @@ impl FileSystem {
     }
 
     /// The share of its space that is used.
-    pub fn used_percent(&self) -> f64 {
+    pub(crate) fn used_percent(&self) -> f64 {
         used(self.total_bytes, self.free_bytes)
     }
 
     /// Its inodes, in units of 2²⁰.
-    pub fn inodes_mi(&self) -> f64 {
+    pub(crate) fn inodes_mi(&self) -> f64 {
         self.inodes as f64 / f64::from(1 << 20)
     }
 
     /// The share of its inodes that are used.
-    pub fn used_inodes_percent(&self) -> f64 {
+    pub(crate) fn used_inodes_percent(&self) -> f64 {
         used(self.inodes, self.free_inodes)
     }
 

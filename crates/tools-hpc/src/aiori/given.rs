@@ -147,7 +147,7 @@ impl GivenOptions {
     ///
     /// # Errors
     /// Its name or value is wrong.
-    pub fn directive(&mut self, text: &str, table: Table) -> Result<(), OptionError> {
+    pub(crate) fn directive(&mut self, text: &str, table: Table) -> Result<(), OptionError> {
         let text = text.trim();
         let (name, value) =
             text.split_once('=').map_or((text, None), |(name, value)| (name.trim_end(), Some(value.trim())));
@@ -257,7 +257,7 @@ impl GivenOptions {
     ///
     /// # Errors
     /// It is negative, or too large.
-    pub fn small_count(&self, key: &str, default: u32) -> Result<u32, OptionError> {
+    pub(crate) fn small_count(&self, key: &str, default: u32) -> Result<u32, OptionError> {
         let count = self.count(key, default.into())?;
         Ok(u32::try_from(count).unwrap_or(u32::MAX))
     }
@@ -290,7 +290,7 @@ impl GivenOptions {
     ///
     /// # Errors
     /// A delay is negative.
-    pub fn dummy_delays(&self) -> Result<NullDelays, OptionError> {
+    pub(crate) fn dummy_delays(&self) -> Result<NullDelays, OptionError> {
         let delay = |call: &str| {
             let us = self.small_count(&format!("dummy.delay-{call}"), 0)?;
             Ok(Nanos(u64::from(us) * 1000))

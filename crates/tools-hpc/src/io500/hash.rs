@@ -20,7 +20,7 @@ impl Hash {
 
     /// With one more number, as `%f` prints it.
     #[must_use]
-    pub fn with_number(self, key: &str, value: f64) -> Hash {
+    pub(crate) fn with_number(self, key: &str, value: f64) -> Hash {
         self.with(key, &format!("{value:.6}"))
     }
 }

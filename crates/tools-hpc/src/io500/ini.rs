@@ -97,7 +97,7 @@ impl Config {
     }
 
     /// Whether a key is TRUE.
-    pub fn is_true(&self, section: &str, key: &str) -> bool {
+    pub(crate) fn is_true(&self, section: &str, key: &str) -> bool {
         self.text(section, key) == Some("TRUE")
     }
 

@@ -28,7 +28,7 @@ pub use plan::{Plan, Task, Work};
 /// The name under which results of this kind are printed, stored and hashed. It is none that IO500 has.
 pub const STYLE: &str = "io500-style";
 /// The release whose phases and parameters are followed. Source: IO500 io500-isc26_v2.
-pub const FOLLOWS: &str = "isc26";
+pub(crate) const FOLLOWS: &str = "isc26";
 
 #[cfg(test)]
 mod tests;

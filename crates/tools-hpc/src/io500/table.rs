@@ -101,7 +101,7 @@ const WORKBENCH_PHASE: &[Key] = &[RUN];
 
 /// All sections, in the order in which `config.ini` has them.
 #[rustfmt::skip]
-pub const SECTIONS: &[Section] = &[
+pub(crate) const SECTIONS: &[Section] = &[
     section("global", &[
         key("datadir", Some("./datafiles"), Text, "Directory of the test data"),
         key("timestamp-datadir", Some("TRUE"), Bool, "Use a directory in it that is named by the time"),

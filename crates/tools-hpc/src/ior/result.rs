@@ -141,7 +141,7 @@ impl Access {
     }
 
     /// Mean time of a transfer, of the rank where it is smallest, s: what IOR calls its latency.
-    pub fn mean_transfer_s(&self) -> f64 {
+    pub(crate) fn mean_transfer_s(&self) -> f64 {
         let means = self.ranks.iter().filter(|rank| rank.transfers > 0);
         means.map(|rank| rank.transfer_s / rank.transfers as f64).reduce(f64::min).unwrap_or(0.0)
     }

@@ -515,7 +515,7 @@ impl Test {
     }
 
     /// How many of them one call moves.
-    pub fn transfers_a_call(&self) -> u64 {
+    pub(crate) fn transfers_a_call(&self) -> u64 {
         if matches!(self.calls(), Api::MpiIo(MpiIoOptions { strided: true, .. })) { self.size.segments } else { 1 }
     }
 }

@@ -76,7 +76,7 @@ impl Test {
     }
 
     /// Whether it is of a tree.
-    pub fn is_of_tree(self) -> bool {
+    pub(crate) fn is_of_tree(self) -> bool {
         self >= Test::TreeCreation
     }
 }
@@ -121,7 +121,7 @@ impl TestResult {
     }
 
     /// Time of an item of one rank, ms.
-    pub fn ms_per_item(&self) -> f64 {
+    pub(crate) fn ms_per_item(&self) -> f64 {
         let busy = self.ranks.iter().filter(|rank| rank.items > 0).count().max(1) as f64;
         if self.items == 0 { 0.0 } else { self.time_ns as f64 / 1e6 * busy / self.items as f64 }
     }

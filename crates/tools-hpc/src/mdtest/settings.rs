@@ -332,7 +332,7 @@ impl MdtestSettings {
     }
 
     /// Whether tasks run commands around phases.
-    pub fn has_commands(&self) -> bool {
+    pub(crate) fn has_commands(&self) -> bool {
         self.commands.before.is_some() || self.commands.after.is_some()
     }
 
@@ -361,7 +361,7 @@ impl MdtestSettings {
     }
 
     /// Items of a directory, of its leaves where only those have some.
-    pub fn per_directory_of(&self, names: &TreeNames) -> u64 {
+    pub(crate) fn per_directory_of(&self, names: &TreeNames) -> u64 {
         match self.tree.per_directory {
             0 if self.tree.leaves_only => self.tree.items / names.leaves().max(1),
             0 => self.tree.items / names.directories().max(1),

@@ -49,7 +49,7 @@ pub fn machine(verbosity: u32) -> String {
 }
 
 /// A seed of data where none is given: the seconds since 1970, as both tools take it.
-pub fn seed_by_clock() -> i32 {
+pub(crate) fn seed_by_clock() -> i32 {
     jiff::Timestamp::now().as_second() as i32
 }
 
@@ -77,7 +77,7 @@ pub fn launched() -> Option<Launched> {
 }
 
 /// Reports options that have no effect.
-pub fn report_ignored(ignored: &[(String, &'static str)]) {
+pub(crate) fn report_ignored(ignored: &[(String, &'static str)]) {
     for (option, why) in ignored {
         error_line!("plumb: {option} has no effect: {why}");
     }
@@ -92,7 +92,7 @@ pub fn read_count(path: &str) -> Option<u64> {
 ///
 /// # Errors
 /// It cannot be written.
-pub fn write_ops(path: &str, bytes: u64, ops: &mut dyn Iterator<Item = LoggedOp>) -> io::Result<()> {
+pub(crate) fn write_ops(path: &str, bytes: u64, ops: &mut dyn Iterator<Item = LoggedOp>) -> io::Result<()> {
     let mut file = BufWriter::new(OutputFile::made_up("savePerOpDataCSV", path).create()?);
     file.write_all(OP_CSV_HEAD.as_bytes())?;
     for op in ops {

@@ -6,7 +6,7 @@ use plumb_workload::net::Passing;
 use serde_json::Value;
 
 /// Largest label of a flow of IPv6: 20 bits.
-pub const FLOW_LABEL_MAX: u32 = (1 << 20) - 1;
+pub(crate) const FLOW_LABEL_MAX: u32 = (1 << 20) - 1;
 
 /// What a test is to be, as the client says it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

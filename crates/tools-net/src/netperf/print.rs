@@ -127,7 +127,7 @@ impl NetperfSettings {
     }
 
     /// The unit, as it is printed.
-    pub fn unit_text(&self) -> String {
+    pub(crate) fn unit_text(&self) -> String {
         if self.in_trips() { "Trans/s".to_owned() } else { format!("{}/s", self.scale().1) }
     }
 

@@ -76,7 +76,7 @@ pub fn place_with(address: &str, port: Option<u16>) -> Result<Place, String> {
 }
 
 /// The other end.
-pub fn place_at(host: String, port: u16) -> Place {
+pub(crate) fn place_at(host: String, port: u16) -> Place {
     Place {
         host,
         port,

@@ -110,7 +110,7 @@ impl Chunks {
     ///
     /// # Errors
     /// [`TraceError`] where reading fails.
-    pub fn next_chunk(&mut self) -> Result<Option<RawChunk>, TraceError> {
+    pub(crate) fn next_chunk(&mut self) -> Result<Option<RawChunk>, TraceError> {
         let mut is_lost = false;
         loop {
             let has_header = self.fill(HEADER_BYTES)?;

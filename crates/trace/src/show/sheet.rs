@@ -93,7 +93,7 @@ pub const METRICS: [(&str, &str, Unit); 49] = {
 };
 
 /// A table's name, what the text of its rows is, and its columns.
-pub type TableHead = (&'static str, &'static str, &'static [(&'static str, Unit)]);
+pub(crate) type TableHead = (&'static str, &'static str, &'static [(&'static str, Unit)]);
 
 /// All tables of a sheet.
 pub const TABLES: [TableHead; 5] = {

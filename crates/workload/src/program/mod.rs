@@ -305,7 +305,7 @@ impl Program {
     }
 
     /// Whether any write of its clock is flushed in it, by a call or by how its file is open.
-    pub fn flushes_some(&self) -> bool {
+    pub(crate) fn flushes_some(&self) -> bool {
         let promises = |step: &Step| matches!(step, Step::Open(open) if open.promise != OpenPromise::Plain);
         let makes = |step: &Step| match step {
             Step::OfFile(file) => file.flush,

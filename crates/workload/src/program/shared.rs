@@ -449,7 +449,7 @@ impl SharedStep {
     }
 
     /// Whether it opens its file where its handle holds none.
-    pub fn may_open(&self) -> bool {
+    pub(crate) fn may_open(&self) -> bool {
         matches!(
             self.does,
             SharedWork::Open

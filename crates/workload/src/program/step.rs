@@ -430,7 +430,7 @@ pub enum StreamLocks {
 
 impl StreamLocks {
     /// Whether the C library does.
-    pub fn is_library(&self) -> bool {
+    pub(crate) fn is_library(&self) -> bool {
         *self == StreamLocks::Library
     }
 }

@@ -15,19 +15,19 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Most files of one worker's share.
-pub const MAX_SHARE: u64 = 1 << 31;
+pub(crate) const MAX_SHARE: u64 = 1 << 31;
 
 /// A worker's share that is too large for its numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a share of {files} files is more than one worker can hold ({MAX_SHARE}); use more workers")]
-pub struct ShareError {
+pub(crate) struct ShareError {
     /// Files in the share.
     pub files: u64,
 }
 
 /// What exists under a file's number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SetEntry {
+pub(crate) enum SetEntry {
     /// A regular file.
     File {
         /// Its size, bytes.
@@ -61,7 +61,7 @@ impl Told {
 
 /// A whole tree between phases.
 #[derive(Debug, Clone)]
-pub struct TreeState {
+pub(crate) struct TreeState {
     shape: Arc<TreeShape>,
     /// In order of their shares, without gaps; empty for a tree as it is laid out.
     shares: Vec<SetState>,
@@ -266,7 +266,7 @@ fn part_of(all: u64, worker: u32, workers: u32) -> Range<u64> {
 ///
 /// A little over 9 bytes a file; 16 more from the first phase on that reads, writes, renames or links.
 #[derive(Debug, Clone)]
-pub struct SetState {
+pub(crate) struct SetState {
     pub(super) shape: Arc<TreeShape>,
     first: u64,
     pub(super) names: ShareNames,
@@ -328,13 +328,13 @@ impl SetState {
 
     /// Whether the file of this number has a copy in another set.
     #[cfg(test)]
-    pub fn has_copy(&self, file: FileId) -> bool {
+    pub(crate) fn has_copy(&self, file: FileId) -> bool {
         self.local(file).is_some_and(|local| self.is_copied(local))
     }
 
     /// The further directories that exist.
     #[cfg(test)]
-    pub fn extra_directories(&self) -> impl Iterator<Item = ExtraDirectory> + '_ {
+    pub(crate) fn extra_directories(&self) -> impl Iterator<Item = ExtraDirectory> + '_ {
         let of = |extra: &Extras| {
             let owner = extra.owner;
             (extra.first..extra.next).map(move |number| ExtraDirectory { owner, number })

@@ -176,12 +176,12 @@ impl FioPlan {
     }
 
     /// Bytes of the largest op that moves data: the size of a buffer.
-    pub fn largest_block_bytes(&self) -> u64 {
+    pub(crate) fn largest_block_bytes(&self) -> u64 {
         self.used().map(|sizes| sizes.largest).max().unwrap_or_default()
     }
 
     /// Bytes of the smallest op that moves data. A used block in the way can cut one to fewer.
-    pub fn smallest_block_bytes(&self) -> u64 {
+    pub(crate) fn smallest_block_bytes(&self) -> u64 {
         self.used().map(|sizes| sizes.smallest).min().unwrap_or_default()
     }
 

@@ -50,7 +50,7 @@ use walk::Direction;
 
 /// The source of a plan. All but the last are of one size on one file, which is what the fastest storage is measured with.
 #[derive(Debug, Clone)]
-pub enum PlumbSource {
+pub(crate) enum PlumbSource {
     /// From the first byte to the last.
     Sequential(Plain<Upwards>),
     /// Uniform, with replacement.

@@ -236,18 +236,18 @@ impl PlumbPlan {
     }
 
     /// The smallest op, in bytes.
-    pub fn smallest_block_bytes(&self) -> u32 {
+    pub(crate) fn smallest_block_bytes(&self) -> u32 {
         self.smallest
     }
 
     /// The largest op, in bytes: what a buffer must hold.
-    pub fn largest_block_bytes(&self) -> u32 {
+    pub(crate) fn largest_block_bytes(&self) -> u32 {
         self.largest
     }
 
     /// The largest number of bytes of which every offset and size of the ops is a multiple, but for the shorter op at the
     /// end of a range: how far apart [stamps](crate::content::Stamper) may be.
-    pub fn verify_interval_bytes(&self) -> u64 {
+    pub(crate) fn verify_interval_bytes(&self) -> u64 {
         let mut common = self.pieces.iter().fold(self.step, |common, piece| gcd(common, piece.start));
         for kind in kinds_of(self.mix) {
             common = match self.sizes.of(kind) {
@@ -265,7 +265,7 @@ impl PlumbPlan {
     }
 
     /// Bytes of a pass: of the whole range for patterns that walk, of its whole blocks otherwise.
-    pub fn pass_bytes(&self) -> u64 {
+    pub(crate) fn pass_bytes(&self) -> u64 {
         let block = u64::from(self.smallest);
         match &self.order {
             BlockOrder::Walk(_) => self.pieces.iter().map(|piece| piece.length).sum(),

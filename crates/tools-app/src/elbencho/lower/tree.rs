@@ -19,7 +19,7 @@ const SHARED_FROM_BLOCKS: u64 = 32;
 
 /// A tree, sorted for the threads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct CustomTree {
+pub(crate) struct CustomTree {
     /// Parents before what is in them.
     pub(super) dirs: Vec<String>,
     /// Files that one thread each does: the smallest first.

@@ -106,7 +106,7 @@ impl PhaseLatencies {
     }
 
     /// The smallest, the mean and the largest, µs; `None` if there is none.
-    pub fn summary_us(&self) -> Option<[u64; 3]> {
+    pub(crate) fn summary_us(&self) -> Option<[u64; 3]> {
         (self.count > 0).then(|| {
             let mean = self.sum_ns / 1000 / u128::from(self.count);
             [self.min_us, u64::try_from(mean).unwrap_or(u64::MAX), self.max_us]

@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 /// One of them, done.
-pub struct BetweenStep {
+pub(crate) struct BetweenStep {
     /// Which.
     pub kind: PhaseKind,
     /// How long it took, µs.
@@ -41,7 +41,7 @@ pub fn steps(between: Between, paths: &[String]) -> Result<Vec<BetweenStep>, Dia
 }
 
 /// Whether paths are simulated devices, which are never mixed with others.
-pub fn are_simulated(paths: &[String]) -> bool {
+pub(crate) fn are_simulated(paths: &[String]) -> bool {
     paths.iter().any(|path| simulated::is_named(path))
 }
 

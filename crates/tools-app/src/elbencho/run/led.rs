@@ -32,7 +32,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 const ENDS_WITHIN: Duration = Duration::from_secs(3);
 
 /// Services whose part is known.
-pub struct Led {
+pub(crate) struct Led {
     /// The benchmark, as far as whoever leads tells of it.
     pub lowered: Lowered,
     /// What each of them does.
@@ -216,7 +216,7 @@ impl Places for Facts<'_> {
 
 /// What services tell of a phase.
 #[derive(Default)]
-pub struct AllTold {
+pub(crate) struct AllTold {
     /// The report of each, with its name.
     pub reports: Vec<(String, PhaseReport)>,
     /// The `sync` before it, µs.
@@ -245,7 +245,7 @@ impl AllTold {
 }
 
 /// `--interrupt` and `--quit`.
-pub fn tell_services<T>(settings: &ElbenchoSettings, asked: ToAgent) -> Step<T> {
+pub(crate) fn tell_services<T>(settings: &ElbenchoSettings, asked: ToAgent) -> Step<T> {
     let names = names(settings)?;
     let (there, gone): (Vec<HostPlace>, Vec<HostPlace>) = places(&names).into_iter().partition(hosts::answers);
     let mut failed = !gone.is_empty();

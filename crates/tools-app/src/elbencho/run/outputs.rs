@@ -20,7 +20,7 @@ pub struct Outputs {
 }
 
 /// A file that results are added to.
-pub struct ResultFile {
+pub(crate) struct ResultFile {
     option: &'static str,
     path: String,
     file: File,
@@ -151,7 +151,7 @@ pub fn uuid() -> String {
 
 /// Time that all processors together have spent, in clock ticks. Source: proc_stat(5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct MachineTicks {
+pub(crate) struct MachineTicks {
     busy: u64,
     all: u64,
 }
@@ -170,7 +170,7 @@ impl MachineTicks {
     }
 
     /// How busy they were since, per cent.
-    pub fn percent_since(self, earlier: MachineTicks) -> u32 {
+    pub(crate) fn percent_since(self, earlier: MachineTicks) -> u32 {
         let all = self.all.saturating_sub(earlier.all);
         let busy = self.busy.saturating_sub(earlier.busy);
         busy.saturating_mul(100).checked_div(all).map_or(0, |percent| u32::try_from(percent).unwrap_or(100))

@@ -11,7 +11,7 @@ use plumb_tools_app::elbencho::print::{Both, EntryCounts, EntryOp, PhaseReport, 
 pub const LOOK_NS: u64 = 100_000_000;
 
 /// A phase that runs.
-pub struct PhaseWatch {
+pub(crate) struct PhaseWatch {
     /// When its clock started.
     pub began: Timestamp,
     entries: EntryCounts,

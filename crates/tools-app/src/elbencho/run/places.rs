@@ -15,7 +15,7 @@ use std::path::Path;
 
 /// The machine's own files and processors, and simulated devices.
 #[derive(Default)]
-pub struct HostPlaces {
+pub(crate) struct HostPlaces {
     /// What is asked for is done in directories, so that a simulated device has a file system.
     pub in_directories: bool,
 }

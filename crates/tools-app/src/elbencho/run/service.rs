@@ -47,7 +47,7 @@ impl ToAgent {
 
 /// What a service is asked for.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct PartAsked {
+pub(crate) struct PartAsked {
     /// elbencho's words.
     pub words: Vec<String>,
     /// Files of options that the words name, with their texts.
@@ -64,7 +64,7 @@ pub struct PartAsked {
 
 /// What becomes of it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct PartServed {
+pub(crate) struct PartServed {
     /// What is done; `None` where something is wrong.
     pub workload: Option<Workload>,
     /// What the paths lead to.
@@ -77,7 +77,7 @@ pub struct PartServed {
 
 /// What a path leads to, as [`Found`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum PathFound {
+pub(crate) enum PathFound {
     Absent,
     Directory,
     File(u64),
@@ -219,7 +219,7 @@ impl ElbenchoService {
 }
 
 /// The settings of one of several services.
-pub fn as_part(mut settings: ElbenchoSettings, asked: &PartAsked) -> ElbenchoSettings {
+pub(crate) fn as_part(mut settings: ElbenchoSettings, asked: &PartAsked) -> ElbenchoSettings {
     settings.paths.clone_from(&asked.paths);
     settings.part = DataSetPart { host: asked.number, hosts: asked.services };
     if let Some(tree) = &mut settings.tree {

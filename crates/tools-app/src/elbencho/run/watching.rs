@@ -134,7 +134,7 @@ impl<'a> ElbenchoProgress<'a> {
     }
 
     /// Whether the time limit ended a phase.
-    pub fn time_is_over(&self) -> bool {
+    pub(crate) fn time_is_over(&self) -> bool {
         self.time_is_over
     }
 

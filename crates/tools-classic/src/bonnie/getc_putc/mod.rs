@@ -149,7 +149,7 @@ impl GetcPutcSettings {
     }
 
     /// KiB that a test moves: single bytes by calls are a 64th.
-    pub fn moved_kib(&self, test: GetcPutcTest) -> i64 {
+    pub(crate) fn moved_kib(&self, test: GetcPutcTest) -> i64 {
         if matches!(test, GetcPutcTest::Write | GetcPutcTest::Read) { self.size_kib / 64 } else { self.size_kib }
     }
 

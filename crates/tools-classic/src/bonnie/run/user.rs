@@ -11,7 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 /// Whom it runs as from now on.
-pub struct Became {
+pub(crate) struct Became {
     /// What Bonnie++ says of it.
     pub told: String,
     /// The database that was named, opened before the user changed, who may not open it.
@@ -20,7 +20,7 @@ pub struct Became {
 
 /// An open database, until the bench takes it.
 #[derive(Default)]
-pub struct KeptStore(RefCell<Option<Box<Store>>>);
+pub(crate) struct KeptStore(RefCell<Option<Box<Store>>>);
 
 impl KeptStore {
     /// What is measured with.
@@ -36,7 +36,7 @@ impl KeptStore {
 ///
 /// # Errors
 /// There is none of that name, or it may not become them.
-pub fn become_user(user: Option<&str>, group: Option<&str>, common: &Common) -> Result<Became, Refusal> {
+pub(crate) fn become_user(user: Option<&str>, group: Option<&str>, common: &Common) -> Result<Became, Refusal> {
     let ids = wanted(user, group)?;
     let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
     let group = ids.group.unwrap_or(gid);

@@ -26,7 +26,7 @@ pub struct ZcavDevice {
 
 impl ZcavDevice {
     /// Whether it was said as `-`.
-    pub fn is_standard_input(&self) -> bool {
+    pub(crate) fn is_standard_input(&self) -> bool {
         self.path == "-"
     }
 

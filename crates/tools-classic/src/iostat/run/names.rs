@@ -6,7 +6,7 @@ use rustix::fs::FileType;
 use std::path::Path;
 
 /// Names as `/dev` has them.
-pub struct ThisMachine;
+pub(crate) struct ThisMachine;
 
 /// The last part of where a link points.
 fn linked(link: impl AsRef<Path>) -> Option<String> {

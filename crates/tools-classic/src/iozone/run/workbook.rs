@@ -16,7 +16,7 @@ use rust_xlsxwriter::{ChartType, ConditionalFormat3ColorScale, Format, FormatBor
 const CONFIDENCE: f64 = 0.95;
 
 /// What goes into a workbook.
-pub struct Sheets {
+pub(crate) struct Sheets {
     /// Of streams of their own.
     pub surfaces: Vec<Surface>,
     /// Of throughput tests.

@@ -85,7 +85,12 @@ pub fn find(find: &Find, threads: u32, stop: Option<StopFlag>) -> Result<FindRes
 ///
 /// # Errors
 /// As [`find`], or a rank does not answer.
-pub fn find_with(ranks: &JoinedRanks, find: &Find, workers: u32, stop: StopFlag) -> Result<FindResult, DialectError> {
+pub(crate) fn find_with(
+    ranks: &JoinedRanks,
+    find: &Find,
+    workers: u32,
+    stop: StopFlag,
+) -> Result<FindResult, DialectError> {
     let conditions = Conditions::of(find)?;
     let lost = |error: ClusterError| DialectError::file("find".to_owned())(io::Error::other(error));
     let began = Instant::now();

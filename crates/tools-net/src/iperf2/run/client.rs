@@ -157,7 +157,7 @@ fn drain(mut socket: &TcpStream) {
 }
 
 /// The first congestion window in KiB, the segment and the round trip.
-pub fn first_facts(socket: std::os::fd::BorrowedFd<'_>) -> Option<[u64; 3]> {
+pub(crate) fn first_facts(socket: std::os::fd::BorrowedFd<'_>) -> Option<[u64; 3]> {
     let segment = u64::from(segment_bytes(socket)?);
     let facts = plumb_engine::net::TcpFacts::of_socket(socket)?;
     Some([facts.window / 1024, segment, facts.rtt_us])

@@ -131,7 +131,7 @@ impl<'a> Running<'a> {
     }
 
     /// Whether this end has sent all, where the other end is to be told so.
-    pub fn has_sent(&self) -> bool {
+    pub(crate) fn has_sent(&self) -> bool {
         self.is_both() && self.flows.is_over(true)
     }
 

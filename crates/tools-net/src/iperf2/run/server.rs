@@ -299,7 +299,7 @@ fn send_back(shared: &Shared, to: IpAddr, own: Option<IpAddr>, ask: &Ask, back: 
 }
 
 /// The end of a client's -d or -r that receives what the server sends back.
-pub struct BackServer {
+pub(crate) struct BackServer {
     listener: TcpListener,
     shared: Arc<Shared>,
     back: Back,

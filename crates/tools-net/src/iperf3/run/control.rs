@@ -144,7 +144,7 @@ impl Control {
     }
 
     /// Sends JSON behind its length.
-    pub fn send_json(&mut self, json: &Json) -> Result<(), TestError> {
+    pub(crate) fn send_json(&mut self, json: &Json) -> Result<(), TestError> {
         let text = json.line();
         let length = u32::try_from(text.len()).map_err(|_| TestError::Message("too much JSON".to_owned()))?;
         self.send(&[&length.to_be_bytes(), text.as_bytes()].concat())
@@ -203,7 +203,7 @@ impl Control {
     }
 
     /// The next state where there is one now.
-    pub fn has_state(&mut self) -> Result<Option<State>, TestError> {
+    pub(crate) fn has_state(&mut self) -> Result<Option<State>, TestError> {
         let there = match self {
             Control::Plain(socket) => {
                 socket.set_nonblocking(true)?;

@@ -85,7 +85,7 @@ impl Local {
     }
 
     /// The name of the file and its bytes now.
-    pub fn file_facts(&self, params: &Params) -> Option<(String, u64)> {
+    pub(crate) fn file_facts(&self, params: &Params) -> Option<(String, u64)> {
         let file = self.file.as_ref().filter(|_| params.trips.response == 0 && !params.transport.udp)?;
         Some((file.path.display().to_string(), file.bytes()))
     }

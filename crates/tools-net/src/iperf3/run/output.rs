@@ -148,7 +148,7 @@ impl Out {
     }
 
     /// Each line begins with these from now on.
-    pub fn begin_lines(&mut self, title: Option<&String>, stamp: &Stamp) {
+    pub(crate) fn begin_lines(&mut self, title: Option<&String>, stamp: &Stamp) {
         (self.title, self.stamp) = (title.cloned(), stamp.clone());
     }
 

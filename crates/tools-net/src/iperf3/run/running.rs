@@ -206,7 +206,7 @@ impl<'a> Running<'a> {
     }
 
     /// The test is over: what counts ends here.
-    pub fn ends_now(&mut self) {
+    pub(crate) fn ends_now(&mut self) {
         self.end_s = self.seconds();
     }
 

@@ -15,7 +15,7 @@ const PASSWORD_BYTES_MAX: usize = 256;
 
 /// Why there is no authentication.
 #[derive(Debug, thiserror::Error)]
-pub enum UsersError {
+pub(crate) enum UsersError {
     /// A file that cannot be used.
     #[error("{path}: {why}")]
     File {

@@ -72,7 +72,7 @@ pub fn is_readable(sockets: &[BorrowedFd<'_>], longest: Duration) -> Vec<bool> {
 }
 
 /// Waits for the end of what the other end of a data connection sends.
-pub fn until_end(socket: BorrowedFd<'_>, longest: Duration) -> bool {
+pub(crate) fn until_end(socket: BorrowedFd<'_>, longest: Duration) -> bool {
     let until = Instant::now() + longest;
     let mut bytes = [0; 4096];
     loop {
