@@ -4,8 +4,9 @@
 use super::error::{FioError, WordLocation};
 use super::invocation::{Action, AskedClient, Eta, IdleOf, Invocation, OutputFormat};
 use super::jobfile::{OptionLine, Section, SectionKind, kind_of};
-use super::options::kind::{Bare, Kind};
+use super::options::job::NAME;
 use super::options::{self, OptionSpec};
+use super::value::kind::{Bare, Kind};
 use super::value::{Compat, ValueReading, time};
 use plumb_workload::Nanos;
 
@@ -234,7 +235,7 @@ impl Named {
     fn takes(self) -> Takes {
         match self {
             Named::Program(option) => option.takes,
-            Named::Job(option) if option.kind == Kind::Flag => Takes::Perhaps,
+            Named::Job(option) if option.kind() == Kind::Flag => Takes::Perhaps,
             Named::Job(_) => Takes::Value,
         }
     }
@@ -374,7 +375,7 @@ impl<'a> WordReader<'a> {
     }
 
     fn job_option(&mut self, option: &'static OptionSpec, value: Option<String>, place: WordLocation) {
-        let starts = option.name == "name";
+        let starts = NAME.is(option);
         if starts || !self.open {
             let name = if starts { value.clone().unwrap_or_default() } else { "global".to_owned() };
             let kind = if starts { kind_of(&name) } else { SectionKind::Global };

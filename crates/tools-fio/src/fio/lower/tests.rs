@@ -616,9 +616,9 @@ fn job_texts() -> impl Strategy<Value = String> {
         Just("a".to_owned()),
     ];
     let option = (proptest::sample::select(works), value, any::<proptest::sample::Index>()).prop_map(
-        |(option, value, choice)| match option.kind.choices() {
+        |(option, value, choice)| match option.kind().choices() {
             [] if option.name == "numjobs" || option.name == "nrfiles" => format!("{}=3", option.name),
-            [] if option.kind == options::kind::Kind::Flag => option.name.to_owned(),
+            [] if option.kind() == fio::value::kind::Kind::Flag => option.name.to_owned(),
             [] => format!("{}={value}", option.name),
             words => format!("{}={}", option.name, choice.get(words)),
         },

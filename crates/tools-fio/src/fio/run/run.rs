@@ -15,6 +15,7 @@ use plumb_engine::guard::Permissions;
 use plumb_tools_fio::fio::Fio;
 use plumb_tools_fio::fio::debug::line;
 use plumb_tools_fio::fio::lower::{Entropy, Lowered, lower, merges, stream_seeds};
+use plumb_tools_fio::fio::options::direction::RANDSEED;
 use plumb_tools_fio::fio::print::{self, JobReport, opening_of};
 use plumb_tools_run::error::DialectError;
 use plumb_tools_run::runner::{RunEnded, Step};
@@ -71,8 +72,8 @@ fn seeds(fio: &Fio, lowered: &Lowered) -> String {
     let mut lines = String::new();
     let mut say = |text: &str| lines.push_str(&line("random", pid, text));
     for copy in &lowered.jobs {
-        let how = &fio.jobs[copy.job].direction;
-        if !how.randrepeat && !how.seed_is_said {
+        let job = &fio.jobs[copy.job];
+        if !job.direction.random.randrepeat && !job.is_said(&RANDSEED) {
             say("using system RNG for random seeds");
         }
         let seeds = stream_seeds(copy.seed, copy.thread_number);
