@@ -1,16 +1,14 @@
 //! What is written.
 
 use super::keywords::words;
-use super::row::{Bound, Row, options, row};
+use super::row::{Row, options, row};
 use super::spec::UsageTier::{One, Two};
-use super::spec::{Category, OptionSpec, Shelf};
-use crate::fio::job::FioJob;
+use super::spec::{Category, Shelf};
 use crate::fio::value::Maybe;
 use crate::fio::value::kind::{ANY, at_most};
 use crate::fio::value::pattern::Piece;
 use crate::fio::value::syntax::{Count, FLAG, PATTERN, Plain, SWITCH, Word, choice};
 use plumb_workload::content::DedupeMode;
-use std::sync::Arc;
 
 /// What is written.
 pub(super) static SHELF: Shelf = Shelf { category: Category::Content, groups: &[ContentOptions::ROWS] };

@@ -1,10 +1,9 @@
 //! What is done: reads, writes and trims, where, and in which sizes.
 
 use super::keywords::words;
-use super::row::{Bound, Row, Unbound, options, row};
+use super::row::{Row, options, row};
 use super::spec::UsageTier::{Gone, One, Three, Two};
-use super::spec::{Category, OptionSpec, Shelf};
-use crate::fio::job::FioJob;
+use super::spec::{Category, Shelf};
 use crate::fio::value::direction::JobDirection;
 use crate::fio::value::distribution::RandomDistribution;
 use crate::fio::value::kind::{ANY, at_least, at_most, between};
@@ -15,7 +14,6 @@ use crate::fio::value::syntax::{
 use crate::fio::value::{Between, Each, EachRange, EachUnlessZero, FileRegion, Map, Maybe, PerDirection, UnlessZero};
 use plumb_workload::Bytes;
 use plumb_workload::blocks::fio::{Sequencer, SteadyState};
-use std::sync::Arc;
 
 /// What is done: reads, writes and trims, where, and in which sizes.
 pub(super) static SHELF: Shelf = Shelf {

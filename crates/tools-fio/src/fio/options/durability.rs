@@ -1,16 +1,14 @@
 //! When data is made to last.
 
 use super::keywords::words;
-use super::row::{Bound, Unbound, options, row};
+use super::row::{options, row};
 use super::spec::UsageTier::{One, Three, Two};
-use super::spec::{Category, OptionSpec, Shelf};
-use crate::fio::job::FioJob;
+use super::spec::{Category, Shelf};
 use crate::fio::value::choice::SyncRange;
 use crate::fio::value::kind::ANY;
 use crate::fio::value::syntax::{Count, SWITCH, SYNC_RANGE, Word, choice};
 use crate::fio::value::{Maybe, UnlessZero};
 use plumb_workload::files::OpenMode;
-use std::sync::Arc;
 
 /// When data is made to last.
 pub(super) static SHELF: Shelf = Shelf { category: Category::Durability, groups: &[DurabilityOptions::ROWS] };

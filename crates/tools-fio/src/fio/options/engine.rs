@@ -1,16 +1,14 @@
 //! What only some engines know.
 
 use super::keywords::words;
-use super::row::{Bound, options, row};
+use super::row::{options, row};
 use super::spec::UsageTier::{One, Three, Two};
-use super::spec::{Category, OptionSpec, Shelf};
-use crate::fio::job::FioJob;
+use super::spec::{Category, Shelf};
 use crate::fio::value::kind::{ANY, at_most, between};
 use crate::fio::value::split::PriorityShare;
 use crate::fio::value::syntax::{Count, ENGINE_TEXT, FLAG, PRIORITY_SPLIT, SWITCH, Whole, Word, choice};
 use crate::fio::value::{Map, Maybe, Pair, ReadWrite, UnlessZero};
 use plumb_workload::{FileCall, SocketKind};
-use std::sync::Arc;
 
 /// What only some engines know.
 pub(super) static SHELF: Shelf = Shelf {

@@ -1,16 +1,14 @@
 //! Files and devices: how they are chosen, created, opened and removed.
 
 use super::keywords::words;
-use super::row::{Bound, Row, options, row};
+use super::row::{Row, options, row};
 use super::spec::UsageTier::{One, Two};
-use super::spec::{Category, OptionSpec, Shelf};
-use crate::fio::job::FioJob;
+use super::spec::{Category, Shelf};
 use crate::fio::value::kind::{ANY, at_least, at_most};
 use crate::fio::value::syntax::{Count, FILE_SERVICE, NAMES, Range, SWITCH, TEXT, Wide, Word, choice};
 use crate::fio::value::{Between, Maybe, UnlessZero};
 use plumb_workload::blocks::fio::FileChoice;
 use plumb_workload::files::{Allocation, FileLock, WriteLife};
-use std::sync::Arc;
 
 /// Files of all copies of all jobs of a run: each takes memory.
 pub const FILES_MAX: u64 = 1 << 22;

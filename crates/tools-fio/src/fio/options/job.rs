@@ -1,14 +1,12 @@
 //! Name, copies, order and reporting group.
 
-use super::row::{Bound, Row, Unbound, options, row};
+use super::row::{Row, options, row};
 use super::spec::UsageTier::{One, Three, Two};
-use super::spec::{Category, OptionSpec, Shelf};
-use crate::fio::job::FioJob;
+use super::spec::{Category, Shelf};
 use crate::fio::value::kind::{ANY, Bare, at_most, between};
 use crate::fio::value::syntax::{Count, FLAG, Plain, Range, SWITCH, TEXT, Time, Whole};
 use crate::fio::value::{Between, Map, Maybe};
 use plumb_workload::Nanos;
-use std::sync::Arc;
 
 /// All copies of all jobs of a run. Source: fio's `REAL_MAX_JOBS`.
 pub const JOBS_MAX: u64 = 4096;

@@ -1,15 +1,13 @@
 //! Series over time, in files.
 
 use super::keywords::words;
-use super::row::{Bound, Unbound, options, row};
+use super::row::{options, row};
 use super::spec::UsageTier::{One, Three, Two};
-use super::spec::{Category, OptionSpec, Shelf};
-use crate::fio::job::FioJob;
+use super::spec::{Category, Shelf};
 use crate::fio::value::choice::LogName;
 use crate::fio::value::kind::{ANY, at_most, between};
 use crate::fio::value::syntax::{CPUS, Count, LOG_NAME, SWITCH, Word, choice};
 use crate::fio::value::{Maybe, UnlessZero};
-use std::sync::Arc;
 
 /// Series over time, in files.
 pub(super) static SHELF: Shelf = Shelf { category: Category::Logs, groups: &[LogOptions::ROWS] };

@@ -1,16 +1,14 @@
 //! Buffers, CPUs, NUMA nodes and priorities.
 
 use super::keywords::words;
-use super::row::{Bound, Row, Unbound, options, row};
+use super::row::{Row, options, row};
 use super::spec::UsageTier::{One, Three, Two};
-use super::spec::{Category, OptionSpec, Shelf};
-use crate::fio::job::FioJob;
+use super::spec::{Category, Shelf};
 use crate::fio::value::choice::MemoryKind;
 use crate::fio::value::kind::{ANY, at_most};
 use crate::fio::value::lists::NumaPolicy;
 use crate::fio::value::syntax::{CPU_MASK, CPUS, Count, MEMORY, NUMA_POLICY, Plain, Wide, Word, choice};
 use crate::fio::value::{Maybe, UnlessZero};
-use std::sync::Arc;
 
 /// Buffers, CPUs, NUMA nodes and priorities.
 pub(super) static SHELF: Shelf = Shelf { category: Category::Memory, groups: &[MemoryOptions::ROWS] };

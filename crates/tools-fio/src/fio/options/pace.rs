@@ -1,16 +1,14 @@
 //! Rate limits, pauses and latency targets.
 
 use super::keywords::words;
-use super::row::{Bound, Row, Unbound, options, row};
+use super::row::{Row, options, row};
 use super::spec::UsageTier::{Gone, One, Two};
-use super::spec::{Category, OptionSpec, Shelf};
-use crate::fio::job::FioJob;
+use super::spec::{Category, Shelf};
 use crate::fio::value::kind::{ANY, Bare, at_most};
 use crate::fio::value::syntax::{Count, FLAG, Floats, SWITCH, Time, Wide, Word, choice};
 use crate::fio::value::{EachUnlessZero, Map, PerDirection, UnlessZero};
 use plumb_workload::pace::ThinkBasis;
 use plumb_workload::{Arrival, Nanos};
-use std::sync::Arc;
 
 /// Rate limits, pauses and latency targets.
 pub(super) static SHELF: Shelf = Shelf {

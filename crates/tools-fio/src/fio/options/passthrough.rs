@@ -1,6 +1,6 @@
 //! Options of engines that Plumb does not run.
 
-use super::row::{Unbound, row, unbound};
+use super::row::{row, unbound};
 use super::spec::UsageTier::Three;
 use super::spec::{Category, OptionSpec, Shelf};
 use crate::fio::value::kind::ANY;

@@ -1,6 +1,6 @@
 //! Options of fio's built-in profiles. fio accepts them in any job, without effect.
 
-use super::row::{Row, Unbound, row, unbound};
+use super::row::{Row, row, unbound};
 use super::spec::UsageTier::Three;
 use super::spec::{Category, OptionSpec, Shelf};
 use crate::fio::value::syntax::{FLAG, Plain, TEXT};

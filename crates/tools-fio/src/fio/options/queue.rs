@@ -1,15 +1,13 @@
 //! How ops are submitted and how many are in flight.
 
 use super::keywords::words;
-use super::row::{Bound, Row, options, row};
+use super::row::{Row, options, row};
 use super::spec::UsageTier::{One, Three, Two};
-use super::spec::{Category, OptionSpec, Shelf};
+use super::spec::{Category, Shelf};
 use crate::fio::engines;
-use crate::fio::job::FioJob;
 use crate::fio::value::kind::{ANY, at_least};
 use crate::fio::value::syntax::{Count, Plain, SWITCH, TEXT, Word, choice};
 use crate::fio::value::{Map, Maybe, UnlessZero};
-use std::sync::Arc;
 
 /// How ops are submitted and how many are in flight.
 pub(super) static SHELF: Shelf = Shelf { category: Category::Queue, groups: &[QueueOptions::ROWS] };

@@ -1,13 +1,11 @@
 //! Recording ops, and replaying recordings.
 
-use super::row::{Bound, Unbound, options, row};
+use super::row::{options, row};
 use super::spec::UsageTier::Two;
-use super::spec::{Category, OptionSpec, Shelf};
-use crate::fio::job::FioJob;
+use super::spec::{Category, Shelf};
 use crate::fio::value::kind::{ANY, at_least};
 use crate::fio::value::syntax::{Count, Floats, PowerOfTwo, SWITCH, SomeOf, TEXT};
 use crate::fio::value::{Map, Maybe, UnlessZero};
-use std::sync::Arc;
 
 /// Ops from a recording.
 pub(super) static SHELF: Shelf = Shelf { category: Category::Replay, groups: &[ReplayOptions::ROWS] };

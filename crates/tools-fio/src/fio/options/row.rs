@@ -217,7 +217,7 @@ impl<S: Setter> OptionReader for Unbound<S> {
 /// Rows that set nothing.
 macro_rules! unbound {
     ($($row:expr),* $(,)?) => {
-        &[$($row.bind(const { &Unbound($row) })),*]
+        &[$($row.bind(const { &$crate::fio::options::row::Unbound($row) })),*]
     };
 }
 
@@ -265,23 +265,23 @@ macro_rules! options {
 
         impl $name {
             /// The struct of a job, for a setting to change.
-            fn of_job(job: &mut FioJob) -> &mut $name {
-                let part = Arc::make_mut(&mut job.$part);
+            fn of_job(job: &mut $crate::fio::job::FioJob) -> &mut $name {
+                let part = std::sync::Arc::make_mut(&mut job.$part);
                 &mut (*part)$(.$inside)*
             }
 
-            pub(super) const ROWS: &[OptionSpec] = &[
-                $($leading.bind(const { &Unbound($leading) }),)*
+            pub(super) const ROWS: &[$crate::fio::options::OptionSpec] = &[
+                $($leading.bind(const { &$crate::fio::options::row::Unbound($leading) }),)*
                 $(
                     $row.doc(concat!($($doc),+)).bind(const {
-                        &Bound { row: $row, field: |job| &mut $name::of_job(job).$field }
+                        &$crate::fio::options::row::Bound { row: $row, field: |job| &mut $name::of_job(job).$field }
                     }),
                     $(
                         $other.doc(concat!($($other_doc),+)).bind(const {
-                            &Bound { row: $other, field: |job| &mut $name::of_job(job).$field }
+                            &$crate::fio::options::row::Bound { row: $other, field: |job| &mut $name::of_job(job).$field }
                         }),
                     )*
-                    $($following.bind(const { &Unbound($following) }),)*
+                    $($following.bind(const { &$crate::fio::options::row::Unbound($following) }),)*
                 )+
             ];
         }

@@ -1,14 +1,12 @@
 //! What is measured and how it is reported.
 
 use super::keywords::words;
-use super::row::{Bound, Row, Unbound, options, row};
+use super::row::{Row, options, row};
 use super::spec::UsageTier::{One, Three, Two};
-use super::spec::{Category, OptionSpec, Shelf};
-use crate::fio::job::FioJob;
+use super::spec::{Category, Shelf};
 use crate::fio::value::Map;
 use crate::fio::value::kind::{ANY, between};
 use crate::fio::value::syntax::{Count, Floats, OneOf, SWITCH, Word, choice};
-use std::sync::Arc;
 
 /// What is measured and how it is reported.
 pub(super) static SHELF: Shelf = Shelf { category: Category::Statistics, groups: &[StatsOptions::ROWS] };

@@ -1,16 +1,14 @@
 //! When the job ends, and what happens on errors.
 
 use super::keywords::words;
-use super::row::{Bound, Row, options, row};
+use super::row::{Row, options, row};
 use super::spec::UsageTier::{One, Two};
-use super::spec::{Category, OptionSpec, Shelf};
-use crate::fio::job::FioJob;
+use super::spec::{Category, Shelf};
 use crate::fio::value::choice::{ErrorsIgnored, SteadyCriterion};
 use crate::fio::value::kind::Bare;
 use crate::fio::value::syntax::{FLAG, IGNORE_ERROR, Plain, STEADY, SWITCH, Time, Word, choice};
 use crate::fio::value::{Maybe, UnlessZero};
 use plumb_workload::Nanos;
-use std::sync::Arc;
 
 /// When the job ends, and what happens on errors.
 pub(super) static SHELF: Shelf = Shelf { category: Category::Stop, groups: &[StopOptions::ROWS, SteadyOptions::ROWS] };

@@ -1,13 +1,11 @@
 //! Trims amid other work.
 
-use super::row::{Bound, options, row};
+use super::row::{options, row};
 use super::spec::UsageTier::Two;
-use super::spec::{Category, OptionSpec, Shelf};
-use crate::fio::job::FioJob;
+use super::spec::{Category, Shelf};
 use crate::fio::value::UnlessZero;
 use crate::fio::value::kind::{ANY, at_most};
 use crate::fio::value::syntax::{Count, SWITCH, Wide};
-use std::sync::Arc;
 
 /// Trims amid other work.
 pub(super) static SHELF: Shelf = Shelf { category: Category::Trim, groups: &[TrimOptions::ROWS] };

@@ -1,16 +1,14 @@
 //! Checking that data reads back as written.
 
 use super::keywords::words;
-use super::row::{Bound, Row, Unbound, options, row};
+use super::row::{Row, options, row};
 use super::spec::UsageTier::{Gone, One, Two};
-use super::spec::{Category, OptionSpec, Shelf};
-use crate::fio::job::FioJob;
+use super::spec::{Category, Shelf};
 use crate::fio::value::kind::{ANY, at_least, at_most};
 use crate::fio::value::pattern::Piece;
 use crate::fio::value::syntax::{CPUS, Count, FLAG, PATTERN, Plain, SWITCH, SomeOf, Wide, Word, choice};
 use crate::fio::value::{Map, Maybe, UnlessZero};
 use plumb_workload::verify::VerifyMethod;
-use std::sync::Arc;
 
 /// Checking that data reads back as written.
 pub(super) static SHELF: Shelf = Shelf { category: Category::Verify, groups: &[VerifyOptions::ROWS] };

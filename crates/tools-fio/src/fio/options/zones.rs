@@ -1,14 +1,12 @@
 //! Devices and files in zones.
 
 use super::keywords::words;
-use super::row::{Bound, Row, Unbound, options, row};
+use super::row::{Row, options, row};
 use super::spec::UsageTier::{Three, Two};
-use super::spec::{Category, OptionSpec, Shelf};
-use crate::fio::job::FioJob;
+use super::spec::{Category, Shelf};
 use crate::fio::value::kind::{ANY, at_most};
 use crate::fio::value::syntax::{Choice, Count, ENGINE_TEXT, Floats, OneOf, Plain, REGION, SWITCH, Wide, Word, choice};
 use crate::fio::value::{FileRegion, Map, UnlessZero};
-use std::sync::Arc;
 
 /// Engines that support data placement.
 const PLACING: &[&str] = &["io_uring_cmd", "xnvme"];
