@@ -8,7 +8,7 @@ use super::foreseen::{Foreseen, LaidOut};
 use super::names::{self, Labels};
 use super::places::Places;
 use super::plan::{self, PlannedJob};
-use super::{Entropy, Lowered, LoweredJob, PhaseMember, Unrunnable, pace, parts, replay, sizes, stream, verify};
+use super::{Check, Entropy, Lowered, LoweredJob, PhaseMember, Unrunnable, pace, parts, replay, sizes, stream, verify};
 use crate::fio::Fio;
 use crate::fio::job::FioJob;
 use crate::fio::options::direction::{Generator, NORANDOMMAP, RANDOM_GENERATOR, RANDREPEAT, RANDSEED};
@@ -25,7 +25,6 @@ use plumb_workload::{
     Activity, Busy, Bytes, ClockScope, Companion, End, Exec, Flush, Nanos, NullTarget, Phase, Start, Target, WhenDone,
     WorkerGroup, Workload,
 };
-use plumb_workload_text::validate::validate;
 use std::collections::BTreeMap;
 
 /// The state of lowering.
@@ -33,6 +32,7 @@ struct Lowering<'a> {
     fio: &'a Fio,
     places: &'a mut dyn Places,
     entropy: Entropy,
+    check: Check,
     labels: Labels,
     target_labels: Labels,
     workload: Workload,
@@ -46,12 +46,18 @@ struct Lowering<'a> {
     laid_out: LaidOut,
 }
 
-pub(super) fn lower(fio: &Fio, places: &mut dyn Places, entropy: Entropy) -> Result<Lowered, LowerErrors> {
+pub(super) fn lower(
+    fio: &Fio,
+    places: &mut dyn Places,
+    entropy: Entropy,
+    check: Check,
+) -> Result<Lowered, LowerErrors> {
     let name = fio.jobs.first().map_or("fio", |job| job.name.as_str());
     let mut lowering = Lowering {
         fio,
         places,
         entropy,
+        check,
         labels: Labels::default(),
         target_labels: Labels::default(),
         workload: Workload {
@@ -453,7 +459,7 @@ impl Lowering<'_> {
 
     fn finish(mut self) -> Result<Lowered, LowerErrors> {
         if self.errors.is_empty() {
-            for problem in validate(&self.workload) {
+            for problem in (self.check)(&self.workload) {
                 let copy = self.jobs.iter().find(|copy| {
                     let path = problem.path.to_string();
                     let (list, at) = match copy.member {

@@ -16,6 +16,7 @@ use plumb_workload::pace::{SteadyFigure, SteadyJudged};
 use plumb_workload::phase::ErrorOrigin;
 use plumb_workload::{Activity, Backend, Bytes, Nanos, Target, WhenDone, WorkerGroup};
 use plumb_workload_text::native;
+use plumb_workload_text::validate::validate;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -91,7 +92,7 @@ fn read(text: &str) -> fio::Fio {
 const GIB: u64 = 1 << 30;
 
 fn on(paths: &[(&str, Found)], text: &str) -> Result<Lowered, LowerErrors> {
-    lower(&read(text), &mut known(paths), Entropy(7))
+    lower(&read(text), &mut known(paths), Entropy(7), validate)
 }
 
 /// Lowered, and read back from its native form.
@@ -465,7 +466,7 @@ fn options_that_contradict_one_another_are_refused() {
         &Machine::default(),
         &mut OneFile("[a]\nsize=1m\nrw=write\n".to_owned()),
     );
-    let refused = lower(&read_only.unwrap(), &mut known(&[]), Entropy(1)).unwrap_err().to_string();
+    let refused = lower(&read_only.unwrap(), &mut known(&[]), Entropy(1), validate).unwrap_err().to_string();
     assert!(refused.contains("--readonly forbids"), "{refused}");
 }
 
@@ -580,7 +581,7 @@ proptest! {
         if let Ok(fio) = fio::read(&words, &Machine::default(), &mut OneFile(text)) {
             let disk = known(&[("/dev/x", Found::Block { bytes: GIB }), ("f", Found::Regular { bytes: 5_000 })]);
             let mut disk = disk;
-            if let Ok(lowered) = lower(&fio, &mut disk, Entropy(u64::MAX)) {
+            if let Ok(lowered) = lower(&fio, &mut disk, Entropy(u64::MAX), validate) {
                 round_trip(&lowered);
                 prop_assert!(!plan(&lowered.plan).is_empty());
             }

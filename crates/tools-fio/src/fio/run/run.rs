@@ -19,6 +19,7 @@ use plumb_tools_fio::fio::options::direction::RANDSEED;
 use plumb_tools_fio::fio::print::{self, JobReport, opening_of};
 use plumb_tools_run::error::DialectError;
 use plumb_tools_run::runner::{RunEnded, Step};
+use plumb_workload_text::validate::validate;
 use std::hash::{BuildHasher, RandomState};
 
 /// What fio ends with when SIGINT or its kin stopped it.
@@ -34,7 +35,7 @@ pub fn lowered(fio: &Fio, disk: &mut DiskFiles) -> Step<Lowered> {
     }
     // `randrepeat=0` wants numbers that nobody can tell.
     let entropy = Entropy(RandomState::new().hash_one(unix_ms()));
-    let lowered = told(lower(fio, disk, entropy).map_err(|errors| errors.0))?;
+    let lowered = told(lower(fio, disk, entropy, validate).map_err(|errors| errors.0))?;
     if !lowered.unrunnable.is_empty() {
         let why = lowered.unrunnable.iter();
         return told(Err(why.map(|one| format!("job `{}`: {}: {}", fio.jobs[one.job].name, one.what, one.why))));

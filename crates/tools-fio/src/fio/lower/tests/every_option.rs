@@ -118,7 +118,7 @@ fn outcome(text: &str) -> String {
         Err(errors) => return format!("refused: {errors}"),
     };
     let said: Vec<String> = fio.warnings.iter().map(ToString::to_string).collect();
-    match lower(&fio, &mut known(&[("there", Found::Regular { bytes: 1 << 20 })]), Entropy(7)) {
+    match lower(&fio, &mut known(&[("there", Found::Regular { bytes: 1 << 20 })]), Entropy(7), validate) {
         Ok(lowered) => format!(
             "{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{said:?}",
             lowered.workload, lowered.jobs, lowered.plan, lowered.warnings, lowered.unrunnable
