@@ -212,7 +212,8 @@ fn command_lines() {
     let short = said(&["--name=x", "--ioengine=libaio", "--nic=3", "--userspace"], &[]).unwrap();
     assert!(short.jobs[0].identity.nice == 3 && short.jobs[0].engine.userspace_reap);
     assert!(said(&["--roo=x"], &[]).is_err());
-    let hosts = said(&["--client=a", "x", "y", "--client", "b,9", "--remote-config=z", "w"], &[]).unwrap().invocation;
+    let hosts =
+        said(&["--client=a", "x", "y", "--client", "b,9", "--remote-config=z", "w"], &[]).unwrap().invocation.hosts;
     let asked = |host: &str, files: &[&str], remote: &[&str]| AskedClient {
         host: host.to_owned(),
         files: files.iter().map(|&file| file.to_owned()).collect(),
@@ -236,7 +237,7 @@ fn every_option_of_the_program_is_taken_or_refused() {
             .unwrap();
     assert_eq!(fio.invocation.formats, [OutputFormat::Normal, OutputFormat::Json]);
     assert_eq!(fio.invocation.action, Action::Version);
-    assert_eq!(fio.invocation.eta_interval, Some(plumb_workload::Nanos(500_000_000)));
+    assert_eq!(fio.invocation.progress.eta_interval, Some(plumb_workload::Nanos(500_000_000)));
     assert!(said(&["--eta-interval=100ms", "--name=x"], &[]).is_err());
 }
 

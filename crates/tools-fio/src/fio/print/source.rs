@@ -114,7 +114,14 @@ fn template(job: &FioJob, group: u32) -> JobReport {
         options: given(&job.section.said),
         display: display(job),
         io,
-        continued: passes_over.then(|| ContinuedErrors { total: 0, first_code: 0, first_text: "Success".to_owned() }),
+        failures: JobFailures {
+            error: None,
+            continued: passes_over.then(|| ContinuedErrors {
+                total: 0,
+                first_code: 0,
+                first_text: "Success".to_owned(),
+            }),
+        },
         latency_target: Some(LatencyTarget {
             depth: job.queue.iodepth,
             target_ns: job.pace.latency.target.map_or(0, |target| target.0),

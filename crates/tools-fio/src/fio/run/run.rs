@@ -109,7 +109,7 @@ pub fn end(mut watching: FioProgress<'_>, ended: &RunEnded) -> Step<End> {
 /// A line for each job that failed, where no machine reads results.
 fn tell_failures(failed: &[JobReport]) {
     for job in failed {
-        if let Some(error) = &job.error {
+        if let Some(error) = &job.failures.error {
             complain(format!("{}: pid={}, err={}/{}", job.name, job.pid, error.code, error.text));
         }
     }
