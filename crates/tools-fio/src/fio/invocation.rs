@@ -107,16 +107,16 @@ pub struct AskedClient {
     pub remote_files: Vec<String>,
 }
 
-/// What is shown during the run.
+/// Reports during the run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProgressOptions {
-    /// When progress is shown.
+    /// Whether progress is shown.
     pub eta: Eta,
-    /// How often progress is shown, 250 ms or more.
+    /// Interval between updates of the progress, 250 ms or more.
     pub eta_interval: Option<Nanos>,
-    /// How often progress begins a new line.
+    /// Interval between new lines of the progress.
     pub eta_newline: Option<Nanos>,
-    /// How often results so far are printed.
+    /// Interval between prints of the results so far.
     pub status_interval: Option<Nanos>,
 }
 
@@ -148,7 +148,7 @@ pub struct Invocation {
     pub terse_version: u8,
     /// Refuse to write.
     pub read_only: bool,
-    /// What is shown during the run.
+    /// Reports during the run.
     pub progress: ProgressOptions,
     /// Only these sections are read; all if there are none.
     pub sections: Vec<String>,

@@ -29,13 +29,13 @@ pub struct SaidOption {
 /// The section of a job file, or the words of a command line, that make a job.
 #[derive(Debug, Clone)]
 pub struct JobSection {
-    /// Its name.
+    /// The name of the section.
     pub name: String,
     /// A new file begins with it, so that its job waits for the jobs of earlier files; `identity.stonewall` says so too.
     pub opens_file: bool,
-    /// What global sections said before it, in order.
+    /// Options of the global sections before it, in order.
     pub from_global: Arc<[SaidOption]>,
-    /// What it says itself, in order.
+    /// Its own options, in order.
     pub said: Vec<SaidOption>,
 }
 
@@ -83,7 +83,7 @@ pub struct FioJob {
 }
 
 impl FioJob {
-    /// A job at the defaults of the table, whatever its section says.
+    /// Returns a job at the defaults of the table; its section is not applied yet.
     pub(super) fn unsaid(name: String, place: WordLocation, section: JobSection) -> FioJob {
         static DEFAULTS: OnceLock<FioJob> = OnceLock::new();
         let defaults = DEFAULTS.get_or_init(|| FioJob {
@@ -115,7 +115,7 @@ impl FioJob {
         FioJob { name, place, section, ..defaults.clone() }
     }
 
-    /// Shares the parts with another job that mean the same there.
+    /// Shares the parts that are equal in another job.
     pub(super) fn share_with(&mut self, other: &FioJob) {
         share(&mut self.identity, &other.identity);
         share(&mut self.files, &other.files);
@@ -135,12 +135,12 @@ impl FioJob {
         share(&mut self.statistics, &other.statistics);
     }
 
-    /// Everything that was said of the job, for all jobs or for itself, in order.
+    /// Returns all options of the job in order: those of global sections, then its own.
     pub fn all_said(&self) -> impl DoubleEndedIterator<Item = &SaidOption> {
         self.section.from_global.iter().chain(&self.section.said)
     }
 
-    /// Whether an option was said, of the job or for all.
+    /// Returns `true` if a global section or the job itself gives the option.
     pub fn is_said<S: Setter>(&self, row: &Row<S>) -> bool {
         self.all_said().any(|said| row.is(said.option))
     }

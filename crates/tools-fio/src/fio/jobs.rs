@@ -157,7 +157,7 @@ impl JobsReader<'_> {
         (all, unknown)
     }
 
-    /// What `k` means for the options after a `kb_base` that could be read.
+    /// Returns the meaning of `k` for the options after a `kb_base`, which could be read before.
     fn kb_base(&self, text: Option<&str>) -> u64 {
         let mut reading = ValueReading { compat: self.compat, kb_base: 1_024, doubts: &mut Vec::new() };
         KB_BASE.value(text, &mut reading).map_or(1_024, u64::from)

@@ -10,20 +10,18 @@ use crate::fio::value::pattern::Piece;
 use crate::fio::value::syntax::{Count, FLAG, PATTERN, Plain, SWITCH, Word, choice};
 use plumb_workload::content::DedupeMode;
 
-/// What is written.
+/// Contents of the buffers.
 pub(super) static SHELF: Shelf = Shelf { category: Category::Content, groups: &[ContentOptions::ROWS] };
 
-/// `zero_buffers`.
-pub const ZERO_BUFFERS: Row<Plain<bool>> = row("zero_buffers", Two, FLAG);
+// Rows that other code asks about.
+pub(in crate::fio) const ZERO_BUFFERS: Row<Plain<bool>> = row("zero_buffers", Two, FLAG);
 
-/// `refill_buffers`.
-pub const REFILL_BUFFERS: Row<Plain<bool>> = row("refill_buffers", One, FLAG);
+pub(in crate::fio) const REFILL_BUFFERS: Row<Plain<bool>> = row("refill_buffers", One, FLAG);
 
-/// `scramble_buffers`.
-pub const SCRAMBLE_BUFFERS: Row<Plain<bool>> = row("scramble_buffers", Two, SWITCH).default("1");
+pub(in crate::fio) const SCRAMBLE_BUFFERS: Row<Plain<bool>> = row("scramble_buffers", Two, SWITCH).default("1");
 
 options! {
-    /// What is written.
+    /// Contents of the buffers.
     pub struct ContentOptions in content {
         /// Write zeros.
         zero: bool = ZERO_BUFFERS;

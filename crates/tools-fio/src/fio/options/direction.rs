@@ -15,7 +15,7 @@ use crate::fio::value::{Between, Each, EachRange, EachUnlessZero, FileRegion, Ma
 use plumb_workload::Bytes;
 use plumb_workload::blocks::fio::{Sequencer, SteadyState};
 
-/// What is done: reads, writes and trims, where, and in which sizes.
+/// Reads, writes and trims: which, where, and in which sizes.
 pub(super) static SHELF: Shelf = Shelf {
     category: Category::Direction,
     groups: &[
@@ -28,24 +28,21 @@ pub(super) static SHELF: Shelf = Shelf {
     ],
 };
 
-/// `random_generator`.
-pub const RANDOM_GENERATOR: Row<Choice<Generator>> =
+// Rows that other code asks about.
+pub(in crate::fio) const RANDOM_GENERATOR: Row<Choice<Generator>> =
     row("random_generator", Two, choice::<Generator>()).default("tausworthe");
 
-/// `randseed`.
+/// The row of `randseed`.
 pub const RANDSEED: Row<Wide> = row("randseed", One, Wide(ANY)).default("0x89");
 
-/// `randrepeat`.
-pub const RANDREPEAT: Row<Plain<bool>> = row("randrepeat", One, SWITCH).or("allrandrepeat").default("1");
+pub(in crate::fio) const RANDREPEAT: Row<Plain<bool>> = row("randrepeat", One, SWITCH).or("allrandrepeat").default("1");
 
-/// `norandommap`.
-pub const NORANDOMMAP: Row<Plain<bool>> = row("norandommap", One, FLAG);
+pub(in crate::fio) const NORANDOMMAP: Row<Plain<bool>> = row("norandommap", One, FLAG);
 
-/// `size`.
-pub const SIZE: Row<Maybe<Plain<FileRegion>>> = row("size", One, Maybe(REGION));
+pub(in crate::fio) const SIZE: Row<Maybe<Plain<FileRegion>>> = row("size", One, Maybe(REGION));
 
 options! {
-    /// What is done: reads, writes and trims, where, and in which sizes.
+    /// Reads, writes and trims: which, where, and in which sizes.
     pub struct DirectionOptions in direction {
         /// I/O direction and pattern; `:N` draws a random offset only every N ops, or skips N bytes after each sequential
         /// op.
@@ -58,13 +55,13 @@ options! {
             /// Percentage of writes in a mixed workload.
             row("rwmixwrite", One, Map(Count(at_most(100)), |percent| 100 - percent.min(100) as u8)).default("50");
     } with {
-        /// Where, and how much.
+        /// Place in the files, and amount.
         region: RegionOptions,
-        /// In which sizes.
+        /// Block sizes.
         blocks: BlockOptions,
-        /// How single ops are issued.
+        /// Rules for single ops.
         ops: OpOptions,
-        /// How offsets are drawn.
+        /// Random offsets: their distribution, generator and seed.
         random: RandomOptions,
         /// Random writes that bring an SSD to its steady state.
         steady_state: SteadyStateOptions,
@@ -72,7 +69,7 @@ options! {
 }
 
 options! {
-    /// Where in the files the job works, and how much it transfers.
+    /// The part of the files that the job works on, and the amount that it transfers.
     pub struct RegionOptions in direction.region {
         /// Region of the files the job uses: bytes, a percentage or zones.
         size: Option<FileRegion> = SIZE;
@@ -92,7 +89,7 @@ options! {
 }
 
 options! {
-    /// Sizes of ops.
+    /// Block sizes, fixed or drawn.
     pub struct BlockOptions in direction.blocks {
         /// Block size, for reads, writes and trims.
         bs: PerDirection<u64> = row("bs", One, Each(Wide(at_least(1)))).or("blocksize").default("4096");
@@ -110,7 +107,7 @@ options! {
 }
 
 options! {
-    /// How single ops are issued.
+    /// Rules for single ops.
     pub struct OpOptions in direction.ops {
         /// Number of ranges per trim. More than one needs ioengine=io_uring_cmd, as in fio.
         num_range: u32 = row("num_range", Two, Map(Count(at_most(256)), |count| count.max(1))).default("1");
@@ -122,7 +119,7 @@ options! {
 }
 
 options! {
-    /// How offsets are drawn.
+    /// Random offsets: their distribution, generator and seed.
     pub struct RandomOptions in direction.random {
         /// Percentage of random ops, for reads, writes and trims.
         percentage_random: PerDirection<u32> = row("percentage_random", Two, Each(Count(at_most(100))))

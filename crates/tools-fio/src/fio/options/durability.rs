@@ -10,11 +10,11 @@ use crate::fio::value::syntax::{Count, SWITCH, SYNC_RANGE, Word, choice};
 use crate::fio::value::{Maybe, UnlessZero};
 use plumb_workload::files::OpenMode;
 
-/// When data is made to last.
+/// Flushes.
 pub(super) static SHELF: Shelf = Shelf { category: Category::Durability, groups: &[DurabilityOptions::ROWS] };
 
 options! {
-    /// When data is made to last.
+    /// Flushes.
     pub struct DurabilityOptions in durability {
         /// Call fsync after every N writes.
         fsync: Option<u32> = row("fsync", One, UnlessZero(Count(ANY))).default("0");

@@ -25,7 +25,7 @@ pub(super) static SHELF: Shelf = Shelf {
 };
 
 options! {
-    /// What only some engines know; what the job's engine does not know is at its default.
+    /// Options that only some engines have; those that the job's engine does not have are at their defaults.
     pub struct EngineOptions in engine {
         /// Poll for completions instead of waiting for interrupts.
         hipri: bool = row("hipri", One, FLAG).only(&["pvsync2", "sg", "io_uring", "io_uring_cmd", "libblkio", "xnvme"]);
@@ -60,15 +60,15 @@ options! {
     } with {
         /// Priorities of some of the ops.
         priority: PriorityOptions,
-        /// Of the engine cpuio.
+        /// Options of the engine cpuio.
         cpuio: CpuOptions,
-        /// Of the engine net.
+        /// Options of the engine net.
         net: NetOptions,
-        /// Of the engines filestat and dirstat.
+        /// Options of the engines filestat and dirstat.
         filestat: StatOptions,
-        /// Of the engine exec.
+        /// Options of the engine exec.
         exec: ExecOptions,
-        /// Of the engine e4defrag.
+        /// Options of the engine e4defrag.
         defrag: DefragOptions,
     }
 }
@@ -95,7 +95,7 @@ options! {
 }
 
 options! {
-    /// Of the engine cpuio.
+    /// Options of the engine cpuio.
     pub struct CpuOptions in engine.cpuio {
         /// Percentage of a CPU to keep busy.
         load_percent: Option<u32> = row("cpuload", Two, UnlessZero(Count(ANY))).only(&["cpuio"]);
@@ -109,7 +109,7 @@ options! {
 }
 
 options! {
-    /// Of the engine net.
+    /// Options of the engine net.
     pub struct NetOptions in engine.net {
         /// Remote host name or address, or multicast group.
         hostname: Option<String> = row("hostname", Two, Maybe(ENGINE_TEXT)).only(&["net", "netsplice", "rdma", "libhdfs"]);
@@ -135,7 +135,7 @@ options! {
 }
 
 options! {
-    /// Of the engines filestat and dirstat.
+    /// Options of the engines filestat and dirstat.
     pub struct StatOptions in engine.filestat {
         /// System call that reads the attributes.
         call: FileCall = row("stat_type", Two, choice::<FileCall>()).default("stat").only(&["filestat", "dirstat"]);
@@ -143,7 +143,7 @@ options! {
 }
 
 options! {
-    /// Of the engine exec.
+    /// Options of the engine exec.
     pub struct ExecOptions in engine.exec {
         /// Program to run.
         program: Option<String> = row("program", Two, Maybe(ENGINE_TEXT)).only(&["exec"]);
@@ -157,7 +157,7 @@ options! {
 }
 
 options! {
-    /// Of the engine e4defrag.
+    /// Options of the engine e4defrag.
     pub struct DefragOptions in engine.defrag {
         /// File whose blocks the job's file gets; it is written to, and made if it is missing.
         donor: Option<String> = row("donorname", Three, Maybe(ENGINE_TEXT)).only(&["e4defrag"]);

@@ -13,17 +13,17 @@ use plumb_workload::files::{Allocation, FileLock, WriteLife};
 /// Files of all copies of all jobs of a run: each takes memory.
 pub const FILES_MAX: u64 = 1 << 22;
 
-/// Files and devices: how they are chosen, created, opened and removed.
+/// Files and devices: their choice, layout, opening and removal.
 pub(super) static SHELF: Shelf = Shelf {
     category: Category::Files,
     groups: &[NameOptions::ROWS, FileOptions::ROWS, LayoutOptions::ROWS, RemovalOptions::ROWS, HintOptions::ROWS],
 };
 
-/// `nrfiles`.
-pub const NRFILES: Row<Count> = row("nrfiles", One, Count(at_most(1 << 20))).or("nr_files").default("1");
+// Rows that other code asks about.
+pub(in crate::fio) const NRFILES: Row<Count> = row("nrfiles", One, Count(at_most(1 << 20))).or("nr_files").default("1");
 
 options! {
-    /// Which files and devices a job uses.
+    /// Names of the files and devices of a job.
     pub struct NameOptions in files.names {
         /// Files or devices to use, shared by all copies of the job.
         filenames: Vec<String> = row("filename", One, NAMES).last();
@@ -41,7 +41,7 @@ options! {
 }
 
 options! {
-    /// Files and devices: how they are chosen, created, opened and removed.
+    /// Files and devices: their choice, layout, opening and removal.
     pub struct FileOptions in files {
         /// Number of files the job uses.
         nrfiles: u32 = NRFILES;
@@ -58,19 +58,19 @@ options! {
         /// Write until the device or file system is full, and treat ENOSPC as the end of the job.
         fill_device: bool = row("fill_device", Two, SWITCH).or("fill_fs").default("0");
     } with {
-        /// Which files and devices.
+        /// Names of files and devices.
         names: NameOptions,
-        /// How they are made.
+        /// Layout before the job starts.
         layout: LayoutOptions,
-        /// When they are deleted.
+        /// Deletion after the job or its loops.
         removal: RemovalOptions,
-        /// What the kernel learns about them.
+        /// Hints to the kernel about them.
         hints: HintOptions,
     }
 }
 
 options! {
-    /// How files are made before the job starts.
+    /// Layout of the files before the job starts.
     pub struct LayoutOptions in files.layout {
         /// How space is preallocated when a file is laid out.
         fallocate: Allocation = row("fallocate", One, choice::<Allocation>()).default("native");
@@ -94,7 +94,7 @@ options! {
 }
 
 options! {
-    /// When files are deleted.
+    /// Deletion of the files after the job or its loops.
     pub struct RemovalOptions in files.removal {
         /// Delete the job's files when it ends.
         unlink: bool = row("unlink", One, SWITCH).default("0");
@@ -104,7 +104,7 @@ options! {
 }
 
 options! {
-    /// What the kernel learns about the files.
+    /// Hints to the kernel about the files.
     pub struct HintOptions in files.hints {
         /// Access pattern hint given to the kernel (posix_fadvise).
         advice: Advice = row("fadvise_hint", Two, choice::<Advice>()).default("1");

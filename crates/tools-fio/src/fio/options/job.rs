@@ -14,20 +14,16 @@ pub const JOBS_MAX: u64 = 4096;
 /// Name, copies, order and reporting group.
 pub(super) static SHELF: Shelf = Shelf { category: Category::Job, groups: &[JobOptions::ROWS] };
 
-/// `name`.
-pub const NAME: Row<Plain<String>> = row("name", One, TEXT);
+// Rows that other code asks about.
+pub(in crate::fio) const NAME: Row<Plain<String>> = row("name", One, TEXT);
 
-/// `numjobs`.
-pub const NUMJOBS: Row<Count> = row("numjobs", One, Count(at_most(JOBS_MAX as i64))).default("1");
+pub(in crate::fio) const NUMJOBS: Row<Count> = row("numjobs", One, Count(at_most(JOBS_MAX as i64))).default("1");
 
-/// `stonewall`.
-pub const STONEWALL: Row<Plain<bool>> = row("stonewall", One, FLAG).or("wait_for_previous");
+pub(in crate::fio) const STONEWALL: Row<Plain<bool>> = row("stonewall", One, FLAG).or("wait_for_previous");
 
-/// `loops`.
-pub const LOOPS: Row<Count> = row("loops", One, Count(ANY)).default("1");
+pub(in crate::fio) const LOOPS: Row<Count> = row("loops", One, Count(ANY)).default("1");
 
-/// `profile`.
-pub const PROFILE: Row<Plain<String>> =
+pub(in crate::fio) const PROFILE: Row<Plain<String>> =
     row("profile", Three, TEXT).not_yet("profiles belong on the command line: --profile=tiobench or --profile=act.");
 
 options! {

@@ -13,8 +13,8 @@ use crate::fio::value::{Maybe, UnlessZero};
 /// Buffers, CPUs, NUMA nodes and priorities.
 pub(super) static SHELF: Shelf = Shelf { category: Category::Memory, groups: &[MemoryOptions::ROWS] };
 
-/// `mem`.
-pub const MEM: Row<Plain<MemoryKind>> = row("mem", Two, MEMORY).or("iomem").default("malloc");
+// Rows that other code asks about.
+pub(in crate::fio) const MEM: Row<Plain<MemoryKind>> = row("mem", Two, MEMORY).or("iomem").default("malloc");
 
 options! {
     /// Buffers, CPUs, NUMA nodes and priorities.

@@ -16,8 +16,8 @@ pub(super) static SHELF: Shelf = Shelf {
     groups: &[RateOptions::ROWS, ThinkOptions::ROWS, LatencyOptions::ROWS, FlowOptions::ROWS],
 };
 
-/// `thinktime_blocks`.
-pub const THINKTIME_BLOCKS: Row<Map<Count, u32>> =
+// Rows that other code asks about.
+pub(in crate::fio) const THINKTIME_BLOCKS: Row<Map<Count, u32>> =
     row("thinktime_blocks", Two, Map(Count(ANY), |ops| ops.max(1))).default("1");
 
 /// Rate limits, pauses and latency targets.
@@ -29,7 +29,7 @@ pub struct PaceOptions {
     pub think: ThinkOptions,
     /// Limits of latency.
     pub latency: LatencyOptions,
-    /// How jobs share a flow.
+    /// Flow control between jobs.
     pub flow: FlowOptions,
 }
 
@@ -92,7 +92,7 @@ options! {
 }
 
 options! {
-    /// How jobs share a flow.
+    /// Flow control between jobs.
     pub struct FlowOptions in pace.flow {
         /// Weight of this job in its flow-control group.
         weight: Option<u32> = row("flow", Two, UnlessZero(Count(at_most(1000)))).default("0");

@@ -8,38 +8,30 @@ use crate::fio::value::syntax::{FLAG, Plain, TEXT};
 const TIOBENCH: &str = "It belongs to --profile=tiobench on the command line and has no effect in a job.";
 const ACT: &str = "It belongs to --profile=act on the command line and has no effect in a job.";
 
-/// `block`.
-pub const BLOCK: Row<Plain<String>> = row("block", Three, TEXT).ignored(TIOBENCH);
+// Rows that other code asks about.
+pub(in crate::fio) const BLOCK: Row<Plain<String>> = row("block", Three, TEXT).ignored(TIOBENCH);
 
-/// `numruns`.
-pub const NUMRUNS: Row<Plain<String>> = row("numruns", Three, TEXT).ignored(TIOBENCH);
+pub(in crate::fio) const NUMRUNS: Row<Plain<String>> = row("numruns", Three, TEXT).ignored(TIOBENCH);
 
-/// `dir`.
-pub const DIR: Row<Plain<String>> = row("dir", Three, TEXT).ignored(TIOBENCH);
+pub(in crate::fio) const DIR: Row<Plain<String>> = row("dir", Three, TEXT).ignored(TIOBENCH);
 
-/// `threads`.
-pub const THREADS: Row<Plain<String>> = row("threads", Three, TEXT).ignored(TIOBENCH);
+pub(in crate::fio) const THREADS: Row<Plain<String>> = row("threads", Three, TEXT).ignored(TIOBENCH);
 
-/// `device-names`.
-pub const DEVICE_NAMES: Row<Plain<String>> = row("device-names", Three, TEXT).ignored(ACT);
+pub(in crate::fio) const DEVICE_NAMES: Row<Plain<String>> = row("device-names", Three, TEXT).ignored(ACT);
 
-/// `load`.
-pub const LOAD: Row<Plain<String>> = row("load", Three, TEXT).ignored(ACT);
+pub(in crate::fio) const LOAD: Row<Plain<String>> = row("load", Three, TEXT).ignored(ACT);
 
-/// `test-duration`.
-pub const TEST_DURATION: Row<Plain<String>> = row("test-duration", Three, TEXT).ignored(ACT);
+pub(in crate::fio) const TEST_DURATION: Row<Plain<String>> = row("test-duration", Three, TEXT).ignored(ACT);
 
-/// `threads-per-queue`.
-pub const THREADS_PER_QUEUE: Row<Plain<String>> = row("threads-per-queue", Three, TEXT).ignored(ACT);
+pub(in crate::fio) const THREADS_PER_QUEUE: Row<Plain<String>> = row("threads-per-queue", Three, TEXT).ignored(ACT);
 
-/// `read-req-num-512-blocks`.
-pub const READ_REQ_NUM_512_BLOCKS: Row<Plain<String>> = row("read-req-num-512-blocks", Three, TEXT).ignored(ACT);
+pub(in crate::fio) const READ_REQ_NUM_512_BLOCKS: Row<Plain<String>> =
+    row("read-req-num-512-blocks", Three, TEXT).ignored(ACT);
 
-/// `large-block-op-kbytes`.
-pub const LARGE_BLOCK_OP_KBYTES: Row<Plain<String>> = row("large-block-op-kbytes", Three, TEXT).ignored(ACT);
+pub(in crate::fio) const LARGE_BLOCK_OP_KBYTES: Row<Plain<String>> =
+    row("large-block-op-kbytes", Three, TEXT).ignored(ACT);
 
-/// `prep`.
-pub const PREP: Row<Plain<bool>> = row("prep", Three, FLAG).ignored(ACT);
+pub(in crate::fio) const PREP: Row<Plain<bool>> = row("prep", Three, FLAG).ignored(ACT);
 
 /// Options of fio's built-in profiles.
 pub(super) static SHELF: Shelf = Shelf { category: Category::Profiles, groups: &[ROWS] };

@@ -9,17 +9,17 @@ use crate::fio::value::kind::{ANY, at_least};
 use crate::fio::value::syntax::{Count, Plain, SWITCH, TEXT, Word, choice};
 use crate::fio::value::{Map, Maybe, UnlessZero};
 
-/// How ops are submitted and how many are in flight.
+/// The engine, and the ops that it has in flight.
 pub(super) static SHELF: Shelf = Shelf { category: Category::Queue, groups: &[QueueOptions::ROWS] };
 
-/// `ioengine`.
-pub const IOENGINE: Row<Map<Plain<String>, String>> = row("ioengine", One, Map(TEXT, own_name)).default("psync");
+// Rows that other code asks about.
+pub(in crate::fio) const IOENGINE: Row<Map<Plain<String>, String>> =
+    row("ioengine", One, Map(TEXT, own_name)).default("psync");
 
-/// `iodepth`.
-pub const IODEPTH: Row<Count> = row("iodepth", One, Count(at_least(1))).default("1");
+pub(in crate::fio) const IODEPTH: Row<Count> = row("iodepth", One, Count(at_least(1))).default("1");
 
 options! {
-    /// How ops are submitted and how many are in flight.
+    /// The engine, and the ops that it has in flight.
     pub struct QueueOptions in queue {
         /// I/O engine (see Engines).
         ioengine: String = IOENGINE;

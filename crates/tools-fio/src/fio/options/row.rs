@@ -173,7 +173,7 @@ impl fmt::Debug for Setting {
     }
 }
 
-/// What an option needs of its row once the types of the value and the field are known to fit.
+/// A row and its field, whose types fit: the type of the value is no longer needed.
 pub trait OptionReader: Sync {
     /// The kind of value.
     fn kind(&self) -> Kind;

@@ -166,7 +166,7 @@ impl OptionSpec {
         self.engines.is_empty() || self.engines.contains(&engine)
     }
 
-    /// What kind of value it takes.
+    /// Returns the kind of its value.
     pub fn kind(&self) -> Kind {
         self.reader.kind()
     }

@@ -8,21 +8,21 @@ use crate::fio::value::Map;
 use crate::fio::value::kind::{ANY, between};
 use crate::fio::value::syntax::{Count, Floats, OneOf, SWITCH, Word, choice};
 
-/// What is measured and how it is reported.
+/// Measurements, and their form in reports.
 pub(super) static SHELF: Shelf = Shelf { category: Category::Statistics, groups: &[StatsOptions::ROWS] };
 
-/// `kb_base`.
-pub const KB_BASE: Row<Map<OneOf, u32>> =
+// Rows that other code asks about.
+pub(in crate::fio) const KB_BASE: Row<Map<OneOf, u32>> =
     row("kb_base", Two, Map(OneOf(&["1024", "1000"]), |base| if base == "1000" { 1_000 } else { 1_024 }))
         .default("1024")
         .first();
 
-/// `percentile_list`.
-pub const PERCENTILE_LIST: Row<Floats> = row("percentile_list", One, Floats { most: 20, bounds: Some((0.0, 100.0)) })
-    .default("1:5:10:20:30:40:50:60:70:80:90:95:99:99.5:99.9:99.95:99.99");
+pub(in crate::fio) const PERCENTILE_LIST: Row<Floats> =
+    row("percentile_list", One, Floats { most: 20, bounds: Some((0.0, 100.0)) })
+        .default("1:5:10:20:30:40:50:60:70:80:90:95:99:99.5:99.9:99.95:99.99");
 
 options! {
-    /// What is measured and how it is reported.
+    /// Measurements, and their form in reports.
     pub struct StatsOptions in statistics {
         /// Averaging window for bandwidth, in milliseconds.
         bw_avg_ms: u32 = row("bwavgtime", Two, Count(ANY)).default("500");

@@ -10,15 +10,15 @@ use crate::fio::value::syntax::{FLAG, IGNORE_ERROR, Plain, STEADY, SWITCH, Time,
 use crate::fio::value::{Maybe, UnlessZero};
 use plumb_workload::Nanos;
 
-/// When the job ends, and what happens on errors.
+/// End of the job, and its handling of errors.
 pub(super) static SHELF: Shelf = Shelf { category: Category::Stop, groups: &[StopOptions::ROWS, SteadyOptions::ROWS] };
 
-/// `steadystate`.
-pub const STEADYSTATE: Row<Maybe<Plain<SteadyCriterion>>> =
+// Rows that other code asks about.
+pub(in crate::fio) const STEADYSTATE: Row<Maybe<Plain<SteadyCriterion>>> =
     row("steadystate", Two, Maybe(STEADY)).or("ss").default("iops_slope:0.01%");
 
 options! {
-    /// When the job ends, and what happens on errors.
+    /// End of the job, and its handling of errors.
     pub struct StopOptions in stop {
         /// Maximum run time; with time_based, the exact run time.
         runtime: Option<Nanos> = row("runtime", One, UnlessZero(Time(Bare::Seconds))).or("timeout").default("0");
@@ -39,13 +39,13 @@ options! {
         /// Print every op that failed.
         error_dump: bool = row("error_dump", Two, SWITCH).default("0");
     } with {
-        /// When the job is steady, and ends.
+        /// End of the job at a steady state.
         steady: SteadyOptions,
     }
 }
 
 options! {
-    /// When the job is steady, and ends.
+    /// End of the job at a steady state.
     pub struct SteadyOptions in stop.steady {
         /// End the job when this criterion shows a steady state.
         criterion: Option<SteadyCriterion> = STEADYSTATE;

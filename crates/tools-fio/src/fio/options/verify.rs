@@ -13,11 +13,11 @@ use plumb_workload::verify::VerifyMethod;
 /// Checking that data reads back as written.
 pub(super) static SHELF: Shelf = Shelf { category: Category::Verify, groups: &[VerifyOptions::ROWS] };
 
-/// `verify_write_sequence`.
-pub const VERIFY_WRITE_SEQUENCE: Row<Plain<bool>> = row("verify_write_sequence", Two, SWITCH).default("1");
+// Rows that other code asks about.
+pub(in crate::fio) const VERIFY_WRITE_SEQUENCE: Row<Plain<bool>> =
+    row("verify_write_sequence", Two, SWITCH).default("1");
 
-/// `verify_header_seed`.
-pub const VERIFY_HEADER_SEED: Row<Plain<bool>> = row("verify_header_seed", Two, SWITCH).default("1");
+pub(in crate::fio) const VERIFY_HEADER_SEED: Row<Plain<bool>> = row("verify_header_seed", Two, SWITCH).default("1");
 
 options! {
     /// Checking that data reads back as written.

@@ -17,41 +17,32 @@ pub(super) static SHELF: Shelf = Shelf { category: Category::Zones, groups: &[Zo
 /// One share of 1.
 const SHARE: Floats = Floats { most: 1, bounds: Some((0.0, 1.0)) };
 
-/// `zonemode`.
-pub const ZONEMODE: Row<Choice<ZoneMode>> = row("zonemode", Two, choice::<ZoneMode>()).default("none");
+// Rows that other code asks about.
+pub(in crate::fio) const ZONEMODE: Row<Choice<ZoneMode>> = row("zonemode", Two, choice::<ZoneMode>()).default("none");
 
-/// `zonesize`.
-pub const ZONESIZE: Row<UnlessZero<Wide>> = row("zonesize", Two, UnlessZero(Wide(ANY))).default("0");
+pub(in crate::fio) const ZONESIZE: Row<UnlessZero<Wide>> = row("zonesize", Two, UnlessZero(Wide(ANY))).default("0");
 
-/// `zonerange`.
-pub const ZONERANGE: Row<UnlessZero<Wide>> = row("zonerange", Two, UnlessZero(Wide(ANY))).default("0");
+pub(in crate::fio) const ZONERANGE: Row<UnlessZero<Wide>> = row("zonerange", Two, UnlessZero(Wide(ANY))).default("0");
 
-/// `zoneskip`.
-pub const ZONESKIP: Row<Plain<FileRegion>> = row("zoneskip", Two, REGION).default("0");
+pub(in crate::fio) const ZONESKIP: Row<Plain<FileRegion>> = row("zoneskip", Two, REGION).default("0");
 
-/// `zonecapacity`.
-pub const ZONECAPACITY: Row<UnlessZero<Wide>> = row("zonecapacity", Two, UnlessZero(Wide(ANY))).default("0");
+pub(in crate::fio) const ZONECAPACITY: Row<UnlessZero<Wide>> =
+    row("zonecapacity", Two, UnlessZero(Wide(ANY))).default("0");
 
-/// `read_beyond_wp`.
-pub const READ_BEYOND_WP: Row<Plain<bool>> = row("read_beyond_wp", Two, SWITCH).default("0");
+pub(in crate::fio) const READ_BEYOND_WP: Row<Plain<bool>> = row("read_beyond_wp", Two, SWITCH).default("0");
 
-/// `max_open_zones`.
-pub const MAX_OPEN_ZONES: Row<UnlessZero<Count>> =
+pub(in crate::fio) const MAX_OPEN_ZONES: Row<UnlessZero<Count>> =
     row("max_open_zones", Two, UnlessZero(Count(at_most(4096)))).default("0");
 
-/// `job_max_open_zones`.
-pub const JOB_MAX_OPEN_ZONES: Row<UnlessZero<Count>> =
+pub(in crate::fio) const JOB_MAX_OPEN_ZONES: Row<UnlessZero<Count>> =
     row("job_max_open_zones", Two, UnlessZero(Count(at_most(4096)))).default("0");
 
-/// `ignore_zone_limits`.
-pub const IGNORE_ZONE_LIMITS: Row<Plain<bool>> = row("ignore_zone_limits", Two, SWITCH).default("0");
+pub(in crate::fio) const IGNORE_ZONE_LIMITS: Row<Plain<bool>> = row("ignore_zone_limits", Two, SWITCH).default("0");
 
-/// `zone_reset_threshold`.
-pub const ZONE_RESET_THRESHOLD: Row<Map<Floats, Option<f64>>> =
+pub(in crate::fio) const ZONE_RESET_THRESHOLD: Row<Map<Floats, Option<f64>>> =
     row("zone_reset_threshold", Two, Map(SHARE, |shares| shares.first().copied()));
 
-/// `zone_reset_frequency`.
-pub const ZONE_RESET_FREQUENCY: Row<Map<Floats, Option<f64>>> =
+pub(in crate::fio) const ZONE_RESET_FREQUENCY: Row<Map<Floats, Option<f64>>> =
     row("zone_reset_frequency", Two, Map(SHARE, |shares| shares.first().copied()));
 
 options! {

@@ -107,9 +107,9 @@ pub struct JobReport {
     pub is_beside: bool,
     /// Process id of the first member.
     pub pid: u32,
-    /// When it started, and how far it is.
+    /// Its start and its progress.
     pub times: JobTimes,
-    /// What went wrong.
+    /// Errors of the job.
     pub failures: JobFailures,
     /// Options of the job's own section, as given.
     pub options: Vec<GivenOption>,
@@ -135,7 +135,7 @@ pub struct JobReport {
     pub zone_resets: Option<u64>,
 }
 
-/// When a job started, and how far it is.
+/// Start and progress of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct JobTimes {
     /// When it started, milliseconds since 1970.
@@ -146,10 +146,10 @@ pub struct JobTimes {
     pub elapsed_s: u64,
 }
 
-/// What went wrong in a job.
+/// Errors of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct JobFailures {
-    /// What made it fail.
+    /// The error that made it fail.
     pub error: Option<JobError>,
     /// Errors that were ignored, under `continue_on_error`.
     pub continued: Option<ContinuedErrors>,

@@ -1,11 +1,10 @@
-//! How the value of an option sets its field: a later value replaces an earlier one, unless the types here say
-//! otherwise.
+//! Sets the field of an option to its value: a later value replaces an earlier one, unless the types here say otherwise.
 
 use super::slots::Scalar;
 use super::syntax::{Choice, Floats, OneOf, Plain, Range, SomeOf, Syntax, ThreeRanges, ThreeSlots, TwoSlots, Word};
 use super::{Between, PerDirection, ReadWrite};
 
-/// What a [`Setter`] reads.
+/// The value that a [`Setter`] reads.
 pub type ValueOf<S> = <<S as Setter>::Syntax as Syntax>::Value;
 
 /// Sets a field to the value of an option.

@@ -11,7 +11,7 @@ use super::shapes::{Between, PerDirection};
 
 /// A value that stands alone, in a range, or in a slot for reads, writes or trims.
 pub trait Scalar: Copy + Send + Sync + 'static {
-    /// What one text says.
+    /// The value of one text.
     type Value: Copy + Default + PartialEq + Send + Sync + 'static;
 
     /// The kind of value, for help.

@@ -1,4 +1,4 @@
-//! What the text of an option says: one type for each kind of value.
+//! Reads the text of an option: one type for each kind of value.
 
 use super::kind::{ANY, Bare, Bounds, Kind, Slots, Special};
 use super::slots::{self, Scalar};
@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 
 /// Reads the text of an option.
 pub trait Syntax: Copy + Send + Sync + 'static {
-    /// What the text says.
+    /// The value of a text.
     type Value: Clone + Send + Sync + 'static;
 
     /// The kind of value, for help.

@@ -12,7 +12,7 @@ use super::*;
 use plumb_workload::Nanos;
 use plumb_workload::blocks::fio::{Curve, FileChoice};
 
-/// What a setter reads from a text, and in how many places fio reads something else.
+/// Reads a text, and counts the places that fio reads otherwise.
 fn with<S: Setter>(compat: Compat, kb_base: u64, setter: S, text: &str) -> (Result<ValueOf<S>, ValueError>, usize) {
     let mut doubts = Vec::new();
     let mut reading = ValueReading { compat, kb_base, doubts: &mut doubts };
