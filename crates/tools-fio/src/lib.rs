@@ -20,7 +20,7 @@
 //! let words = ["--name=a", "--rw=randread", "--bs=4k", "--iodepth=32"].map(str::to_owned);
 //! let said = fio::read(&words, &Machine::default(), &mut NoFiles).unwrap();
 //! assert_eq!(said.jobs[0].queue.iodepth, 32);
-//! assert_eq!(said.jobs[0].direction.bs.read, 4096);
+//! assert_eq!(said.jobs[0].direction.blocks.bs.read, 4096);
 //! ```
 
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files

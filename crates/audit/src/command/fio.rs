@@ -8,6 +8,7 @@ use plumb_tools_fio::fio::lower::{AskedRecording, Entropy, Found, Places, Record
 use plumb_tools_fio::fio::value::FileRegion;
 use plumb_tools_fio::fio::value::direction::{AccessOrder, Ops};
 use plumb_tools_fio::fio::{self, FioJob};
+use plumb_workload::Workload;
 use plumb_workload::files::OpenMode;
 
 /// A `fio` command with at least one job.
@@ -97,8 +98,10 @@ impl FioCommand {
         if jobs.iter().map(files).fold(0, u64::saturating_add) > LOWERED_MAX {
             return None;
         }
-        let files_exist = jobs.iter().any(|job| job.direction.size.is_none() && job.files.filesize.is_none());
-        let lowered = lower(&self.fio, &mut Assumed { files_exist }, Entropy(0)).ok()?;
+        let files_exist = jobs.iter().any(|job| job.direction.region.size.is_none() && job.files.filesize.is_none());
+        // A published command is compared, not run: it does not matter what of it this host could not run.
+        let unchecked = |_: &Workload| Vec::new();
+        let lowered = lower(&self.fio, &mut Assumed { files_exist }, Entropy(0), unchecked).ok()?;
         let mut facts = WorkFacts::of(&lowered.workload)?;
         let kind = if self.paths().iter().any(|path| path.starts_with("/dev/")) { "a device" } else { "a file" };
         facts.push(&["kind-of-target"], kind.to_owned());
@@ -108,13 +111,13 @@ impl FioCommand {
     /// Options that two commands give with other values, where they cannot be lowered.
     pub(super) fn said_differences(&self, other: &FioCommand) -> Vec<FieldDifference> {
         let said = |fio: &FioCommand, name: &str| -> Vec<String> {
-            let options = fio.fio.jobs.iter().flat_map(|job| job.from_global.iter().chain(&job.said));
+            let options = fio.fio.jobs.iter().flat_map(|job| job.all_said());
             let named = options.filter(|said| said.option.name == name);
             named.map(|said| said.text.clone().unwrap_or_else(|| "set".to_owned())).collect()
         };
         let options = |fio: &FioCommand| -> Vec<&'static str> {
             let jobs = fio.fio.jobs.iter();
-            jobs.flat_map(|job| job.from_global.iter().chain(&job.said).map(|said| said.option.name)).collect()
+            jobs.flat_map(|job| job.all_said().map(|said| said.option.name)).collect()
         };
         let mut names = [options(self), options(other)].concat();
         names.sort_unstable();
@@ -142,7 +145,7 @@ impl FioCommand {
     pub fn size_bytes(&self) -> Option<u64> {
         let mut sets: Vec<(&[String], u64)> = Vec::new();
         for job in &self.fio.jobs {
-            let (names, bytes) = (job.files.filenames.as_slice(), files_bytes(job)?);
+            let (names, bytes) = (job.files.names.filenames.as_slice(), files_bytes(job)?);
             // Jobs that name the same files have one set.
             match sets.iter_mut().find(|(known, _)| !names.is_empty() && *known == names) {
                 Some((_, known)) => *known = bytes.max(*known),
@@ -156,11 +159,11 @@ impl FioCommand {
     pub fn block_bytes(&self) -> Option<u64> {
         one_of(self.fio.jobs.iter().map(|job| {
             let direction = &job.direction;
-            let mixed = direction.bs_range.read.is_some()
-                || direction.bs_range.write.is_some()
-                || !direction.bs_split.read.is_empty()
-                || !direction.bs_split.write.is_empty();
-            let (read, write) = (direction.bs.read, direction.bs.write);
+            let mixed = direction.blocks.bs_range.read.is_some()
+                || direction.blocks.bs_range.write.is_some()
+                || !direction.blocks.bs_split.read.is_empty()
+                || !direction.blocks.bs_split.write.is_empty();
+            let (read, write) = (direction.blocks.bs.read, direction.blocks.bs.write);
             match direction.rw.ops {
                 _ if mixed => None,
                 Ops::Read => Some(read),
@@ -200,20 +203,20 @@ impl FioCommand {
             if job.identity.stonewall {
                 streams.clear();
             }
-            let (files, direction) = (job.files.filenames.as_slice(), &job.direction);
+            let (files, direction) = (job.files.names.filenames.as_slice(), &job.direction);
             if files.is_empty() || !matches!(direction.rw.order, AccessOrder::Sequential { .. }) {
                 continue;
             }
-            let apart = direction.offset_increment != FileRegion::Bytes(0);
+            let apart = direction.region.offset_increment != FileRegion::Bytes(0);
             let copies = if apart { 1 } else { job.identity.numjobs.max(1) };
-            let place = (files, &direction.offset);
+            let place = (files, &direction.region.offset);
             let known = match streams.iter_mut().find(|(files, offset, _)| (*files, *offset) == place) {
                 Some((.., known)) => {
                     *known = known.saturating_add(copies);
                     *known
                 }
                 None => {
-                    streams.push((files, &direction.offset, copies));
+                    streams.push((files, &direction.region.offset, copies));
                     copies
                 }
             };
@@ -245,8 +248,8 @@ impl FioCommand {
     /// Whether the page cache cannot answer its reads: direct I/O, or fio's own `invalidate`, if no block is read twice.
     pub(super) fn reads_cold(&self) -> bool {
         self.fio.jobs.iter().all(|job| {
-            let reads_once = !job.stop.time_based && job.identity.loops <= 1 && !job.direction.norandommap;
-            job.queue.direct || (job.files.invalidate && reads_once && !job.files.pre_read)
+            let reads_once = !job.stop.time_based && job.identity.loops <= 1 && !job.direction.random.norandommap;
+            job.queue.direct || (job.files.hints.invalidate && reads_once && !job.files.layout.pre_read)
         })
     }
 
@@ -265,10 +268,13 @@ impl FioCommand {
     /// Bytes of its only job and the copies of it, where they are fixed: `size`, or `io_size`, as often as it loops.
     pub fn transfer_bytes(&self) -> Option<u64> {
         let [job] = self.fio.jobs.as_slice() else { return None };
-        if job.stop.time_based || job.direction.number_ios.is_some() || matches!(job.direction.rw.ops, Ops::ReadWrite) {
+        if job.stop.time_based
+            || job.direction.region.number_ios.is_some()
+            || matches!(job.direction.rw.ops, Ops::ReadWrite)
+        {
             return None;
         }
-        let each = match (&job.direction.io_size, &job.direction.size, &job.files.filesize) {
+        let each = match (&job.direction.region.io_size, &job.direction.region.size, &job.files.filesize) {
             (Some(FileRegion::Bytes(bytes)), ..) if *bytes > 0 => *bytes,
             (None, Some(FileRegion::Bytes(bytes)), _) if *bytes > 0 => *bytes,
             (None, None, Some(each)) => each.high.checked_mul(job.files.nrfiles.max(1).into())?,
@@ -283,13 +289,13 @@ impl FioCommand {
         let is_meant = |job: &&FioJob| matches!(job.direction.rw.ops, Ops::Read) == only_read;
         let mut found = Vec::new();
         for job in self.fio.jobs.iter().filter(is_meant) {
-            let directory = job.files.directories.first().map_or("", String::as_str).trim_end_matches('/');
+            let directory = job.files.names.directories.first().map_or("", String::as_str).trim_end_matches('/');
             let place = |name: &str| if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") };
-            if job.files.filenames.is_empty() {
+            if job.files.names.filenames.is_empty() {
                 let copies = job.identity.numjobs.clamp(1, COPIES_LISTED);
                 found.extend((0..copies).map(|copy| place(&format!("{}.{copy}.0", job.name))));
             } else {
-                found.extend(job.files.filenames.iter().map(|name| place(name)));
+                found.extend(job.files.names.filenames.iter().map(|name| place(name)));
             }
         }
         found
@@ -300,7 +306,7 @@ impl FioCommand {
         self.fio
             .jobs
             .iter()
-            .flat_map(|job| job.files.filenames.iter().chain(&job.files.directories))
+            .flat_map(|job| job.files.names.filenames.iter().chain(&job.files.names.directories))
             .map(String::as_str)
             .collect()
     }
@@ -330,9 +336,9 @@ impl FioCommand {
 
 /// Bytes of the files of a job. Copies of a job share the files that it names, and have others of their own.
 fn files_bytes(job: &FioJob) -> Option<u64> {
-    let named = job.files.filenames.len() as u64;
+    let named = job.files.names.filenames.len() as u64;
     let files = if named > 0 { named } else { u64::from(job.files.nrfiles.max(1)) };
-    let bytes = match (&job.direction.size, &job.files.filesize) {
+    let bytes = match (&job.direction.region.size, &job.files.filesize) {
         (Some(FileRegion::Bytes(bytes)), _) if *bytes > 0 => *bytes,
         (_, Some(each)) => each.high.checked_mul(files)?,
         _ => return None,

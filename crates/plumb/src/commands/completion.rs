@@ -46,7 +46,7 @@ fn choices() -> Vec<(&'static str, Vec<&'static str>)> {
     ];
     let known = options::all()
         .filter(|option| option.support == Support::Works && option.name != "ioengine")
-        .map(|option| (option.name, option.kind.choices().to_vec()))
+        .map(|option| (option.name, option.kind().choices().to_vec()))
         .filter(|(_, words)| !words.is_empty());
     all.extend(known);
     all

@@ -7,6 +7,7 @@ use plumb_tools_app::elbencho;
 use plumb_tools_classic::{bonnie, dd, iozone, postmark};
 use plumb_tools_fio::fio;
 use plumb_workload::{Target, Workload};
+use plumb_workload_text::validate::validate;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -78,7 +79,7 @@ fn of_dd(words: &[String]) -> Option<u64> {
 /// Files that jobs lay out, each once.
 fn of_fio(words: &[String]) -> Option<u64> {
     let read = fio::read(words, &fio::Machine::default(), &mut NoFiles).ok()?;
-    let lowered = fio::lower::lower(&read, &mut NoPlaces, fio::lower::Entropy(0)).ok()?;
+    let lowered = fio::lower::lower(&read, &mut NoPlaces, fio::lower::Entropy(0), validate).ok()?;
     let mut files: BTreeMap<PathBuf, u64> = BTreeMap::new();
     for target in lowered.workload.target.values() {
         let Target::JobFiles(job) = target else { continue };

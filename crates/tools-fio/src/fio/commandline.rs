@@ -4,8 +4,9 @@
 use super::error::{FioError, WordLocation};
 use super::invocation::{Action, AskedClient, Eta, IdleOf, Invocation, OutputFormat};
 use super::jobfile::{OptionLine, Section, SectionKind, kind_of};
-use super::options::kind::{Bare, Kind};
+use super::options::job::NAME;
 use super::options::{self, OptionSpec};
+use super::value::kind::{Bare, Kind};
 use super::value::{Compat, ValueReading, time};
 use plumb_workload::Nanos;
 
@@ -234,7 +235,7 @@ impl Named {
     fn takes(self) -> Takes {
         match self {
             Named::Program(option) => option.takes,
-            Named::Job(option) if option.kind == Kind::Flag => Takes::Perhaps,
+            Named::Job(option) if option.kind() == Kind::Flag => Takes::Perhaps,
             Named::Job(_) => Takes::Value,
         }
     }
@@ -252,8 +253,8 @@ pub fn read(words: &[String], errors: &mut Vec<FioError>) -> CommandLine {
     if !formats.is_empty() {
         reader.line.invocation.formats = formats;
     }
-    if !reader.line.invocation.clients.is_empty() {
-        reader.line.invocation.files.clone_from(&reader.line.files);
+    if !reader.line.invocation.hosts.clients.is_empty() {
+        reader.line.invocation.hosts.files.clone_from(&reader.line.files);
     }
     reader.line
 }
@@ -374,7 +375,7 @@ impl<'a> WordReader<'a> {
     }
 
     fn job_option(&mut self, option: &'static OptionSpec, value: Option<String>, place: WordLocation) {
-        let starts = option.name == "name";
+        let starts = NAME.is(option);
         if starts || !self.open {
             let name = if starts { value.clone().unwrap_or_default() } else { "global".to_owned() };
             let kind = if starts { kind_of(&name) } else { SectionKind::Global };
@@ -449,21 +450,21 @@ impl<'a> WordReader<'a> {
             "section" => invocation.sections.push(text),
             "readonly" => invocation.read_only = true,
             "eta" => match text.as_str() {
-                "always" => invocation.eta = Eta::Always,
-                "never" => invocation.eta = Eta::Never,
-                "auto" => invocation.eta = Eta::Auto,
+                "always" => invocation.progress.eta = Eta::Always,
+                "never" => invocation.progress.eta = Eta::Never,
+                "auto" => invocation.progress.eta = Eta::Auto,
                 _ => refuse("use always, never or auto"),
             },
             "eta-interval" => match seconds(&text) {
-                Some(time) if time >= SHORTEST_ETA => invocation.eta_interval = Some(time),
+                Some(time) if time >= SHORTEST_ETA => invocation.progress.eta_interval = Some(time),
                 _ => refuse("use a time of 250ms or more"),
             },
             "eta-newline" => match seconds(&text) {
-                Some(time) if time >= Nanos(1_000_000) => invocation.eta_newline = Some(time),
+                Some(time) if time >= Nanos(1_000_000) => invocation.progress.eta_newline = Some(time),
                 _ => refuse("use a time of 1ms or more"),
             },
             "status-interval" => match seconds(&text) {
-                Some(time) if time >= Nanos(1_000_000) => invocation.status_interval = Some(time),
+                Some(time) if time >= Nanos(1_000_000) => invocation.progress.status_interval = Some(time),
                 _ => refuse("use a time of 1ms or more"),
             },
             "trigger-timeout" => match seconds(&text) {
@@ -477,17 +478,17 @@ impl<'a> WordReader<'a> {
             "bandwidth-log" => invocation.bandwidth_log = Some(value.unwrap_or_else(|| "agg".to_owned())),
             "aux-path" => invocation.aux_path = value,
             "merge-blktrace-only" => invocation.merge_blktrace_only = true,
-            "server" if !invocation.clients.is_empty() => refuse("one process is either a client or a server"),
-            "client" if invocation.server.is_some() => refuse("one process is either a client or a server"),
-            "server" => invocation.server = Some(text),
-            "daemonize" => invocation.daemonize = value,
+            "server" if !invocation.hosts.clients.is_empty() => refuse("one process is either a client or a server"),
+            "client" if invocation.hosts.server.is_some() => refuse("one process is either a client or a server"),
+            "server" => invocation.hosts.server = Some(text),
+            "daemonize" => invocation.hosts.daemonize = value,
             "client" => {
                 let behind = self.words[self.next..].iter().take_while(|word| !word.starts_with('-'));
                 let files: Vec<String> = behind.cloned().collect();
                 self.next += files.len();
-                invocation.clients.push(AskedClient { host: text, files, remote_files: Vec::new() });
+                invocation.hosts.clients.push(AskedClient { host: text, files, remote_files: Vec::new() });
             }
-            "remote-config" => match invocation.clients.last_mut() {
+            "remote-config" => match invocation.hosts.clients.last_mut() {
                 Some(client) => client.remote_files.push(text),
                 None => refuse("name its host with --client before it"),
             },

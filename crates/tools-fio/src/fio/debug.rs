@@ -2,7 +2,8 @@
 
 use super::Fio;
 use super::job::SaidOption;
-use super::value::choice::{SteadyLimit, steady};
+use super::options::stop::STEADYSTATE;
+use super::value::choice::SteadyLimit;
 use super::value::{Compat, ValueReading};
 
 /// fio's areas, in its order. The first that begins a word is the one that was meant.
@@ -92,7 +93,7 @@ pub fn line(area: &str, pid: u32, text: &str) -> String {
 
 /// The lines of `--debug=parse`: each option, and the threshold that a steady state is judged by.
 pub fn parsed(fio: &Fio, pid: u32) -> String {
-    let of_jobs = fio.jobs.iter().flat_map(|job| &job.said);
+    let of_jobs = fio.jobs.iter().flat_map(|job| &job.section.said);
     fio.globals.iter().chain(of_jobs).map(|said| parsed_option(said, fio.invocation.compat, pid)).collect()
 }
 
@@ -100,12 +101,12 @@ fn parsed_option(said: &SaidOption, compat: Compat, pid: u32) -> String {
     let text = said.text.as_deref();
     let mut lines =
         line("parse", pid, &format!("handle_option={}, ptr={}", said.option.name, text.unwrap_or("(null)")));
-    if said.option.name != "steadystate" {
+    if !STEADYSTATE.is(said.option) {
         return lines;
     }
     let mut doubts = Vec::new();
     let mut reading = ValueReading { compat, kb_base: 1_024, doubts: &mut doubts };
-    if let Ok(criterion) = steady(text.unwrap_or_default(), &mut reading) {
+    if let Ok(Some(criterion)) = STEADYSTATE.value(text, &mut reading) {
         let threshold = match criterion.limit {
             SteadyLimit::Percent(percent) => format!("threshold to {percent:.6}%"),
             SteadyLimit::Iops(iops) => format!("IOPS threshold to {iops:.6}"),

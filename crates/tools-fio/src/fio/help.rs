@@ -2,8 +2,8 @@
 
 use super::commandline::{Fate, PROGRAM_OPTIONS, Takes};
 use super::engines::{self, ENGINES};
-use super::options::kind::{Bounds, Kind};
 use super::options::{self, OptionSpec, SHELVES, Support};
+use super::value::kind::{Bounds, Kind};
 use std::fmt::Write;
 
 /// What is printed where help is asked for.
@@ -70,7 +70,7 @@ pub fn command(name: Option<&str>) -> Answer {
             let mut page = String::new();
             for shelf in SHELVES {
                 let _ = writeln!(page, "{}", shelf.category.title());
-                for option in shelf.options {
+                for option in shelf.options() {
                     line(&mut page, &format!("  {}", option.name), &sentence(option));
                 }
                 page.push('\n');
@@ -153,8 +153,8 @@ fn full(option: &OptionSpec) -> String {
     if let Some(alias) = option.alias {
         row("alias", alias);
     }
-    row("takes", option.kind.words());
-    if let Kind::Whole(_, bounds) | Kind::Wide(_, bounds) = option.kind {
+    row("takes", option.kind().words());
+    if let Kind::Whole(_, bounds) | Kind::Wide(_, bounds) = option.kind() {
         match bounds {
             Bounds { least: Some(least), most: Some(most) } => row("range", &format!("{least} to {most}")),
             Bounds { least: Some(least), most: None } => row("range", &format!("{least} and more")),
@@ -162,7 +162,8 @@ fn full(option: &OptionSpec) -> String {
             Bounds { least: None, most: None } => {}
         }
     }
-    let choices = option.kind.choices();
+    let kind = option.kind();
+    let choices = kind.choices();
     if !choices.is_empty() {
         row("values", &choices.join(", "));
     }

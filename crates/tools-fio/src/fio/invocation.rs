@@ -107,6 +107,32 @@ pub struct AskedClient {
     pub remote_files: Vec<String>,
 }
 
+/// Reports during the run.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ProgressOptions {
+    /// Whether progress is shown.
+    pub eta: Eta,
+    /// Interval between updates of the progress, 250 ms or more.
+    pub eta_interval: Option<Nanos>,
+    /// Interval between new lines of the progress.
+    pub eta_newline: Option<Nanos>,
+    /// Interval between prints of the results so far.
+    pub status_interval: Option<Nanos>,
+}
+
+/// Which hosts run the jobs: this one, unless the command line names a server or clients.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HostOptions {
+    /// Run the jobs of another host (`--server`), and where to listen; an empty text stands for fio's own place.
+    pub server: Option<String>,
+    /// A server goes on in the background, and its process is in this file.
+    pub daemonize: Option<String>,
+    /// The hosts that run the jobs.
+    pub clients: Vec<AskedClient>,
+    /// Job files of all hosts, where there are such.
+    pub files: Vec<String>,
+}
+
 /// The program options of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invocation {
@@ -122,14 +148,8 @@ pub struct Invocation {
     pub terse_version: u8,
     /// Refuse to write.
     pub read_only: bool,
-    /// When progress is shown.
-    pub eta: Eta,
-    /// How often progress is shown, 250 ms or more.
-    pub eta_interval: Option<Nanos>,
-    /// How often progress begins a new line.
-    pub eta_newline: Option<Nanos>,
-    /// How often results so far are printed.
-    pub status_interval: Option<Nanos>,
+    /// Reports during the run.
+    pub progress: ProgressOptions,
     /// Only these sections are read; all if there are none.
     pub sections: Vec<String>,
     /// Log the bandwidth of all jobs together into files that begin with this.
@@ -142,14 +162,8 @@ pub struct Invocation {
     pub merge_blktrace_only: bool,
     /// The trigger.
     pub trigger: Trigger,
-    /// Serve as another host's jobs' end (`--server`), where: an empty text where that is not said.
-    pub server: Option<String>,
-    /// A server goes on in the background, and its process is in this file.
-    pub daemonize: Option<String>,
-    /// The hosts that run the jobs.
-    pub clients: Vec<AskedClient>,
-    /// Job files of all hosts, where there are such.
-    pub files: Vec<String>,
+    /// Which hosts run the jobs.
+    pub hosts: HostOptions,
     /// What may be overwritten, as `PLUMB_ALLOW` says it.
     pub allow: Option<String>,
     /// Which idle times of processors are reported.
@@ -167,20 +181,14 @@ impl Default for Invocation {
             formats: vec![OutputFormat::Normal],
             terse_version: 3,
             read_only: false,
-            eta: Eta::Auto,
-            eta_interval: None,
-            eta_newline: None,
-            status_interval: None,
+            progress: ProgressOptions::default(),
             sections: Vec::new(),
             bandwidth_log: None,
             warnings_fatal: false,
             aux_path: None,
             merge_blktrace_only: false,
             trigger: Trigger::default(),
-            server: None,
-            daemonize: None,
-            clients: Vec::new(),
-            files: Vec::new(),
+            hosts: HostOptions::default(),
             allow: None,
             idle: None,
             debug: Debug::default(),

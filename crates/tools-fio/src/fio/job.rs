@@ -7,10 +7,11 @@
 
 use crate::fio::error::WordLocation;
 use crate::fio::options::{
-    OptionSpec, OptionValues, content, direction, durability, engine, files, job, logs, memory, pace, queue, replay,
-    stats, stop, trim, verify, zones,
+    OptionSpec, Row, content, direction, durability, engine, files, job, logs, memory, pace, queue, replay, stats,
+    stop, trim, verify, zones,
 };
-use std::sync::Arc;
+use crate::fio::value::Setter;
+use std::sync::{Arc, OnceLock};
 
 /// An option exactly as given.
 #[derive(Debug, Clone)]
@@ -25,22 +26,28 @@ pub struct SaidOption {
     pub place: WordLocation,
 }
 
-/// One job of fio. What it means alike with the job before it, the two have together: a file can have thousands of jobs
-/// that differ in a word.
+/// The section of a job file, or the words of a command line, that make a job.
+#[derive(Debug, Clone)]
+pub struct JobSection {
+    /// The name of the section.
+    pub name: String,
+    /// A new file begins with it, so that its job waits for the jobs of earlier files; `identity.stonewall` says so too.
+    pub opens_file: bool,
+    /// Options of the global sections before it, in order.
+    pub from_global: Arc<[SaidOption]>,
+    /// Its own options, in order.
+    pub said: Vec<SaidOption>,
+}
+
+/// One job of fio. Jobs share the parts that mean the same: a file can have thousands of jobs that differ in a word.
 #[derive(Debug, Clone)]
 pub struct FioJob {
     /// Its name: `name` where it is said, else its section's.
     pub name: String,
-    /// Its section's name.
-    pub section: String,
     /// Where it begins.
     pub place: WordLocation,
-    /// A new file begins with it, so that it waits for the jobs of earlier files; `identity.stonewall` says so too.
-    pub opens_file: bool,
-    /// What global sections said before it, in order.
-    pub from_global: Arc<[SaidOption]>,
-    /// What it says itself, in order.
-    pub said: Vec<SaidOption>,
+    /// The text that it was made of.
+    pub section: JobSection,
     /// Its copies, order and group.
     pub identity: Arc<job::JobOptions>,
     /// Its files.
@@ -75,71 +82,72 @@ pub struct FioJob {
     pub statistics: Arc<stats::StatsOptions>,
 }
 
-/// What is known of a job before its values get their meaning.
-#[derive(Debug, Clone)]
-pub(super) struct JobOutline {
-    pub name: String,
-    pub section: String,
-    pub place: WordLocation,
-    pub opens_file: bool,
-    pub from_global: Arc<[SaidOption]>,
-    pub said: Vec<SaidOption>,
-}
-
-/// The job before, and the values that it was made of.
-#[derive(Clone, Copy)]
-pub(super) struct Before<'a> {
-    pub job: &'a FioJob,
-    pub values: &'a OptionValues,
-}
-
 impl FioJob {
-    /// Gives values their meaning.
-    pub(super) fn new(outline: JobOutline, values: &OptionValues, before: Option<Before<'_>>) -> FioJob {
-        let same = before.filter(|before| before.values == values && before.job.opens_file == outline.opens_file);
-        macro_rules! part {
-            ($field:ident, $of:expr) => {
-                match same {
-                    Some(before) => Arc::clone(&before.job.$field),
-                    None => shared($of, before.map(|before| &before.job.$field)),
-                }
-            };
-        }
-        let identity = || {
-            let mut identity = job::JobOptions::of(values);
-            identity.stonewall |= outline.opens_file;
-            identity
-        };
-        FioJob {
-            identity: part!(identity, identity()),
-            files: part!(files, files::FileOptions::of(values)),
-            direction: part!(direction, direction::DirectionOptions::of(values)),
-            queue: part!(queue, queue::QueueOptions::of(values)),
-            pace: part!(pace, pace::PaceOptions::of(values)),
-            stop: part!(stop, stop::StopOptions::of(values)),
-            durability: part!(durability, durability::DurabilityOptions::of(values)),
-            verify: part!(verify, verify::VerifyOptions::of(values)),
-            trim: part!(trim, trim::TrimOptions::of(values)),
-            replay: part!(replay, replay::ReplayOptions::of(values)),
-            content: part!(content, content::ContentOptions::of(values)),
-            memory: part!(memory, memory::MemoryOptions::of(values)),
-            zones: part!(zones, zones::ZoneOptions::of(values)),
-            engine: part!(engine, engine::EngineOptions::of(values)),
-            logs: part!(logs, logs::LogOptions::of(values)),
-            statistics: part!(statistics, stats::StatsOptions::of(values)),
-            name: outline.name,
-            section: outline.section,
-            place: outline.place,
-            opens_file: outline.opens_file,
-            from_global: outline.from_global,
-            said: outline.said,
-        }
+    /// Returns a job at the defaults of the table; its section is not applied yet.
+    pub(super) fn unsaid(name: String, place: WordLocation, section: JobSection) -> FioJob {
+        static DEFAULTS: OnceLock<FioJob> = OnceLock::new();
+        let defaults = DEFAULTS.get_or_init(|| FioJob {
+            name: String::new(),
+            place: WordLocation::CommandLine { word: 0 },
+            section: JobSection {
+                name: String::new(),
+                opens_file: false,
+                from_global: Arc::default(),
+                said: Vec::new(),
+            },
+            identity: Arc::default(),
+            files: Arc::default(),
+            direction: Arc::default(),
+            queue: Arc::default(),
+            pace: Arc::default(),
+            stop: Arc::default(),
+            durability: Arc::default(),
+            verify: Arc::default(),
+            trim: Arc::default(),
+            replay: Arc::default(),
+            content: Arc::default(),
+            memory: Arc::default(),
+            zones: Arc::default(),
+            engine: Arc::default(),
+            logs: Arc::default(),
+            statistics: Arc::default(),
+        });
+        FioJob { name, place, section, ..defaults.clone() }
+    }
+
+    /// Shares the parts that are equal in another job.
+    pub(super) fn share_with(&mut self, other: &FioJob) {
+        share(&mut self.identity, &other.identity);
+        share(&mut self.files, &other.files);
+        share(&mut self.direction, &other.direction);
+        share(&mut self.queue, &other.queue);
+        share(&mut self.pace, &other.pace);
+        share(&mut self.stop, &other.stop);
+        share(&mut self.durability, &other.durability);
+        share(&mut self.verify, &other.verify);
+        share(&mut self.trim, &other.trim);
+        share(&mut self.replay, &other.replay);
+        share(&mut self.content, &other.content);
+        share(&mut self.memory, &other.memory);
+        share(&mut self.zones, &other.zones);
+        share(&mut self.engine, &other.engine);
+        share(&mut self.logs, &other.logs);
+        share(&mut self.statistics, &other.statistics);
+    }
+
+    /// Returns all options of the job in order: those of global sections, then its own.
+    pub fn all_said(&self) -> impl DoubleEndedIterator<Item = &SaidOption> {
+        self.section.from_global.iter().chain(&self.section.said)
+    }
+
+    /// Returns `true` if a global section or the job itself gives the option.
+    pub fn is_said<S: Setter>(&self, row: &Row<S>) -> bool {
+        self.all_said().any(|said| row.is(said.option))
     }
 }
 
-fn shared<T: PartialEq>(part: T, before: Option<&Arc<T>>) -> Arc<T> {
-    match before {
-        Some(before) if **before == part => Arc::clone(before),
-        _ => Arc::new(part),
+fn share<T: PartialEq>(part: &mut Arc<T>, other: &Arc<T>) {
+    if !Arc::ptr_eq(part, other) && part == other {
+        *part = Arc::clone(other);
     }
 }

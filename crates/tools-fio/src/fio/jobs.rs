@@ -2,10 +2,13 @@
 
 use super::engines;
 use super::error::{FioError, Warning, WordLocation};
-use super::job::{Before, FioJob, JobOutline, SaidOption};
+use super::job::{FioJob, JobSection, SaidOption};
 use super::jobfile::{OptionLine, Section, SectionKind};
-use super::options::{self, OptionSpec, OptionValues, Precedence, Support};
-use super::value::{Compat, Doubt, OptionValue, ValueReading, read as read_value};
+use super::options::job::NAME;
+use super::options::queue::IOENGINE;
+use super::options::stats::KB_BASE;
+use super::options::{self, OptionSpec, Precedence, Setting, Support};
+use super::value::{Compat, Doubt, ValueReading};
 use std::sync::Arc;
 
 /// fio's default engine.
@@ -18,10 +21,10 @@ pub(super) struct Jobs {
 }
 
 /// An option with its value.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Taken {
     said: SaidOption,
-    value: OptionValue,
+    setting: Setting,
 }
 
 /// A job's engine.
@@ -39,7 +42,7 @@ pub(super) fn read(
     errors: &mut Vec<FioError>,
     warnings: &mut Vec<Warning>,
 ) -> Jobs {
-    let mut reader = JobsReader { compat, errors, warnings, refused: Vec::new(), values: options::values() };
+    let mut reader = JobsReader { compat, errors, warnings, refused: Vec::new() };
     let mut globals: Vec<Taken> = Vec::new();
     let mut said: Arc<[SaidOption]> = Arc::default();
     let mut jobs: Vec<FioJob> = Vec::new();
@@ -76,8 +79,6 @@ struct JobsReader<'a> {
     warnings: &'a mut Vec<Warning>,
     /// Places where an engine was already refused, so that it is not reported for every job below a global section.
     refused: Vec<WordLocation>,
-    /// Of the last job.
-    values: OptionValues,
 }
 
 impl JobsReader<'_> {
@@ -98,25 +99,28 @@ impl JobsReader<'_> {
         if !is_engine || self.errors.len() > errors_before {
             return None;
         }
-        let mut values = options::values();
-        for Taken { said, value } in globals.taken.iter().chain(&taken) {
-            // Options of other engines in a global section do not concern this job.
-            if said.option.known_to(&engine.name) {
-                apply(&mut values, said.option, value.clone());
-            }
-        }
-        let named = taken.iter().rev().find(|taken| taken.said.option.name == "name");
-        let outline = JobOutline {
-            name: named.and_then(|taken| taken.said.text.clone()).unwrap_or_else(|| section.name.clone()),
-            section: section.name,
-            place: section.place,
+        let named = taken.iter().rev().find(|taken| NAME.is(taken.said.option));
+        let name = named.and_then(|taken| taken.said.text.clone()).unwrap_or_else(|| section.name.clone());
+        let text = JobSection {
+            name: section.name,
             opens_file: section.opens_file,
             from_global: Arc::clone(globals.said),
-            said: taken.into_iter().map(|taken| taken.said).collect(),
+            said: Vec::new(),
         };
-        let before = before.map(|job| Before { job, values: &self.values });
-        let job = FioJob::new(outline, &values, before);
-        self.values = values;
+        let mut job = FioJob::unsaid(name, section.place, text);
+        for Taken { said, setting } in globals.taken.iter().chain(&taken) {
+            // Options of other engines in a global section do not concern this job.
+            if said.option.known_to(&engine.name) {
+                setting.apply(&mut job);
+            }
+        }
+        job.section.said = taken.into_iter().map(|taken| taken.said).collect();
+        if job.section.opens_file {
+            Arc::make_mut(&mut job.identity).stonewall = true;
+        }
+        if let Some(before) = before {
+            job.share_with(before);
+        }
         Some(job)
     }
 
@@ -140,16 +144,23 @@ impl JobsReader<'_> {
             known.sort_by_key(|(option, _)| option.order);
         }
         debug_assert!(Precedence::First < Precedence::AsSaid && Precedence::AsSaid < Precedence::Last);
-        let mut kb_base = kb_base(globals);
+        let said = globals.iter().rev().find(|taken| KB_BASE.is(taken.said.option));
+        let mut kb_base = said.map_or(1_024, |taken| self.kb_base(taken.said.text.as_deref()));
         let mut all = Vec::with_capacity(known.len());
         for (option, line) in known {
             let Some(taken) = self.option(option, line, kb_base) else { continue };
-            if let (true, OptionValue::Choice(base)) = (option.name == "kb_base", &taken.value) {
-                kb_base = if *base == "1000" { 1_000 } else { 1_024 };
+            if KB_BASE.is(option) {
+                kb_base = self.kb_base(taken.said.text.as_deref());
             }
             all.push(taken);
         }
         (all, unknown)
+    }
+
+    /// Returns the meaning of `k` for the options after a `kb_base`, which could be read before.
+    fn kb_base(&self, text: Option<&str>) -> u64 {
+        let mut reading = ValueReading { compat: self.compat, kb_base: 1_024, doubts: &mut Vec::new() };
+        KB_BASE.value(text, &mut reading).map_or(1_024, u64::from)
     }
 
     fn option(&mut self, option: &'static OptionSpec, line: OptionLine, kb_base: u64) -> Option<Taken> {
@@ -173,16 +184,16 @@ impl JobsReader<'_> {
         }
         let mut doubts: Vec<Doubt> = Vec::new();
         let mut reading = ValueReading { compat: self.compat, kb_base, doubts: &mut doubts };
-        match read_value(option, text.as_deref(), &mut reading) {
-            Ok(value) => {
+        match option.read(text.as_deref(), &mut reading) {
+            Ok(setting) => {
                 let misread = |doubt| Warning::Misread { place: place.clone(), option: option.name, doubt };
                 self.warnings.extend(doubts.into_iter().map(misread));
                 let said = SaidOption { option, name: option.as_named(&name), text, place };
-                Some(Taken { said, value })
+                Some(Taken { said, setting })
             }
             Err(reason) => {
                 let text = text.unwrap_or_default();
-                let wants = option.kind.words();
+                let wants = option.kind().words();
                 self.errors.push(FioError::BadValue { place, option: option.name, text, reason, wants });
                 None
             }
@@ -276,46 +287,16 @@ fn is_known(engine: &Engine) -> bool {
 
 /// The engine that was said last.
 fn engine(globals: &[Taken], own: &[Taken]) -> Engine {
-    let said = own.iter().rev().chain(globals.iter().rev()).find(|taken| taken.said.option.name == "ioengine");
+    let said = own.iter().rev().chain(globals.iter().rev()).find(|taken| IOENGINE.is(taken.said.option));
     match said {
-        Some(Taken { said, value: OptionValue::Text(name) }) => {
-            let name = match name.split_once(':') {
+        Some(Taken { said, .. }) => {
+            let text = said.text.as_deref().unwrap_or_default().trim();
+            let name = match text.split_once(':') {
                 Some(("external", _)) => "external",
-                _ => engines::find(name).map_or(name.as_str(), |spec| spec.name),
+                _ => engines::find(text).map_or(text, |spec| spec.name),
             };
             Engine { name: name.to_owned(), place: Some(said.place.clone()) }
         }
-        _ => Engine { name: DEFAULT_ENGINE.to_owned(), place: None },
-    }
-}
-
-fn kb_base(globals: &[Taken]) -> u64 {
-    let said = globals.iter().rev().find(|taken| taken.said.option.name == "kb_base");
-    match said.map(|taken| &taken.value) {
-        Some(OptionValue::Choice("1000")) => 1_000,
-        _ => 1_024,
-    }
-}
-
-/// Sets a value, replacing other names of the same choice.
-fn apply(values: &mut OptionValues, option: &'static OptionSpec, value: OptionValue) {
-    match (option.name, value) {
-        ("buffered", OptionValue::Switch(buffered)) => values.set("direct", OptionValue::Switch(!buffered)),
-        ("cpumask", OptionValue::Whole(mask)) => {
-            let cpus = (0..32).filter(|cpu| mask & (1 << cpu) != 0).collect();
-            values.set("cpus_allowed", OptionValue::Cpus(cpus));
-        }
-        ("ioengine", OptionValue::Text(name)) => {
-            let name = engines::find(&name).map_or(name, |spec| spec.name.to_owned());
-            values.set("ioengine", OptionValue::Text(name));
-        }
-        (name, value) => {
-            match name {
-                "rwmixread" => values.forget("rwmixwrite"),
-                "rwmixwrite" => values.forget("rwmixread"),
-                _ => {}
-            }
-            values.set(name, value);
-        }
+        None => Engine { name: DEFAULT_ENGINE.to_owned(), place: None },
     }
 }

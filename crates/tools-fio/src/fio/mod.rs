@@ -80,7 +80,7 @@ pub fn read(words: &[String], machine: &Machine, files: &mut dyn Files) -> Resul
         return Ok(Fio { invocation: line.invocation, jobs: Vec::new(), globals: Vec::new(), warnings, act: None });
     }
     // Jobs are those of the hosts, which read them.
-    let is_elsewhere = line.invocation.server.is_some() || !line.invocation.clients.is_empty();
+    let is_elsewhere = line.invocation.hosts.server.is_some() || !line.invocation.hosts.clients.is_empty();
     if is_elsewhere && errors.is_empty() {
         return Ok(Fio { invocation: line.invocation, jobs: Vec::new(), globals: Vec::new(), warnings, act: None });
     }

@@ -2,8 +2,8 @@
 
 use super::commandline::{Fate, PROGRAM_OPTIONS, Takes};
 use super::engines::ENGINES;
-use super::options::kind::{Bounds, Kind};
 use super::options::{OptionSpec, SHELVES, Support};
+use super::value::kind::{Bounds, Kind};
 use std::fmt::Write;
 
 const HEAD: &str = "\
@@ -35,7 +35,7 @@ fn page() -> String {
             shelf.category.title(),
             shelf.category.about()
         );
-        for option in shelf.options {
+        for option in shelf.options() {
             row(&mut page, option);
         }
     }
@@ -44,7 +44,7 @@ fn page() -> String {
 
 fn counts(page: &mut String) {
     let mut all = [0_usize; 4];
-    for option in SHELVES.iter().flat_map(|shelf| shelf.options) {
+    for option in SHELVES.iter().flat_map(|shelf| shelf.options()) {
         all[match option.support {
             Support::Works => 0,
             Support::Ignored(_) => 1,
@@ -121,14 +121,15 @@ fn told(support: Support, doc: &'static str) -> (&'static str, &'static str) {
 
 /// The kind of value, briefly.
 fn takes(option: &OptionSpec) -> String {
-    let choices = option.kind.choices();
-    let words = match option.kind {
+    let kind = option.kind();
+    let choices = kind.choices();
+    let words = match kind {
         Kind::Choice(_) => choices.join(", "),
         Kind::Choices(_) => format!("any of {}", choices.join(", ")),
-        Kind::Special(_) if !choices.is_empty() => format!("{}: {}", option.kind.words(), choices.join(", ")),
-        _ => option.kind.words().to_owned(),
+        Kind::Special(_) if !choices.is_empty() => format!("{}: {}", kind.words(), choices.join(", ")),
+        _ => kind.words().to_owned(),
     };
-    match option.kind {
+    match kind {
         Kind::Whole(_, Bounds { least: Some(least), most: Some(most) })
         | Kind::Wide(_, Bounds { least: Some(least), most: Some(most) }) => format!("{words}, {least} to {most}"),
         Kind::Whole(_, Bounds { least: None, most: Some(most) })

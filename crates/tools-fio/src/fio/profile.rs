@@ -2,7 +2,14 @@
 
 use super::error::{FioError, Warning, WordLocation};
 use super::jobfile::{OptionLine, Section, SectionKind};
-use super::options::kind::Bare;
+use super::options::OptionName;
+use super::options::direction::SIZE;
+use super::options::job::PROFILE;
+use super::options::profiles::{
+    BLOCK, DEVICE_NAMES, DIR, LARGE_BLOCK_OP_KBYTES, LOAD, NUMRUNS, PREP, READ_REQ_NUM_512_BLOCKS, TEST_DURATION,
+    THREADS, THREADS_PER_QUEUE,
+};
+use super::value::kind::Bare;
 use super::value::{Compat, Doubt, ValueError, ValueReading, plain, time};
 use plumb_workload::Nanos;
 use std::fmt::Write;
@@ -78,16 +85,17 @@ struct ActReader<'a> {
 
 impl ActReader<'_> {
     fn profile(mut self) -> Result<Profile, Box<FioError>> {
-        let devices = self.take("device-names").and_then(|(line, _)| line.text).unwrap_or_default();
-        let load = self.count("load", 1)?;
-        let threads = self.count("threads-per-queue", 8)?;
-        let read_bytes = self.count("read-req-num-512-blocks", 3)? * ACT_BLOCK_BYTES;
+        let devices = self.take(DEVICE_NAMES.name()).and_then(|(line, _)| line.text).unwrap_or_default();
+        let load = self.count(LOAD.name(), 1)?;
+        let threads = self.count(THREADS_PER_QUEUE.name(), 8)?;
+        let read_bytes = self.count(READ_REQ_NUM_512_BLOCKS.name(), 3)? * ACT_BLOCK_BYTES;
         let write_bytes = self.write_bytes()?;
         let duration = self.duration()?;
-        let prepares = self.take("prep").is_some_and(|(line, _)| line.text.as_deref().is_none_or(|text| text != "0"));
+        let prepares =
+            self.take(PREP.name()).is_some_and(|(line, _)| line.text.as_deref().is_none_or(|text| text != "0"));
         let devices: Vec<&str> = devices.split(',').filter(|device| !device.is_empty()).collect();
         if devices.is_empty() {
-            return Err(self.refuse("profile", "act", "set the devices with --device-names=PATH,…"));
+            return Err(self.refuse(PROFILE.name(), "act", "set the devices with --device-names=PATH,…"));
         }
         let mut jobs =
             String::from("[global]\ndirect=1\nioengine=sync\nrandom_generator=lfsr\ngroup_reporting=1\nthread\n");
@@ -106,12 +114,12 @@ impl ActReader<'_> {
         let reads_per_write = write_bytes / read_bytes;
         if reads_per_write == 0 {
             let why = format!("the writes of {write_bytes} bytes are smaller than the reads of {read_bytes}");
-            return Err(self.refuse("large-block-op-kbytes", &write_bytes.to_string(), &why));
+            return Err(self.refuse(LARGE_BLOCK_OP_KBYTES.name(), &write_bytes.to_string(), &why));
         }
         let reads = load * ACT_READS / threads;
         if reads == 0 {
             let why = format!("{threads} threads cannot share {} reads per second", load * ACT_READS);
-            return Err(self.refuse("threads-per-queue", &threads.to_string(), &why));
+            return Err(self.refuse(THREADS_PER_QUEUE.name(), &threads.to_string(), &why));
         }
         let writes = (load * ACT_WRITES).div_ceil(reads_per_write);
         let _ = write!(jobs, "runtime={}us\ntime_based=1\n", duration.0 / 1_000);
@@ -126,26 +134,26 @@ impl ActReader<'_> {
     }
 
     /// The last line of one of the profile's own options, taken out of whichever section it stands in.
-    fn take(&mut self, name: &str) -> Option<(OptionLine, WordLocation)> {
+    fn take(&mut self, option: OptionName) -> Option<(OptionLine, WordLocation)> {
         let mut found = None;
         for section in self.sections.iter_mut() {
-            if let Some(line) = section.lines.iter().rfind(|line| line.name == name) {
+            if let Some(line) = section.lines.iter().rfind(|line| line.name == option.as_str()) {
                 found = Some((line.clone(), line.place.clone()));
             }
-            section.lines.retain(|line| line.name != name);
+            section.lines.retain(|line| line.name != option.as_str());
         }
         found
     }
 
-    fn refuse(&self, option: &'static str, text: &str, reason: &str) -> Box<FioError> {
+    fn refuse(&self, option: OptionName, text: &str, reason: &str) -> Box<FioError> {
         let (place, text, reason) = (self.place.clone(), text.to_owned(), reason.to_owned());
-        Box::new(FioError::BadWord { place, option, text, reason })
+        Box::new(FioError::BadWord { place, option: option.as_str(), text, reason })
     }
 
     /// A value of one of the profile's own options.
     fn value<T>(
         &mut self,
-        option: &'static str,
+        option: OptionName,
         read: impl FnOnce(&str, &mut ValueReading<'_>) -> Result<T, ValueError>,
     ) -> Result<Option<(T, String)>, Box<FioError>> {
         let Some((line, place)) = self.take(option) else { return Ok(None) };
@@ -153,14 +161,20 @@ impl ActReader<'_> {
         let mut doubts = Vec::new();
         let mut reading = ValueReading { compat: self.compat, kb_base: 1_024, doubts: &mut doubts };
         let value = read(text.trim(), &mut reading);
-        self.warnings.extend(doubts.into_iter().map(|doubt| Warning::Misread { place: place.clone(), option, doubt }));
+        self.warnings.extend(doubts.into_iter().map(|doubt| Warning::Misread {
+            place: place.clone(),
+            option: option.as_str(),
+            doubt,
+        }));
         match value {
             Ok(value) => Ok(Some((value, text))),
-            Err(reason) => Err(Box::new(FioError::BadWord { place, option, text, reason: reason.to_string() })),
+            Err(reason) => {
+                Err(Box::new(FioError::BadWord { place, option: option.as_str(), text, reason: reason.to_string() }))
+            }
         }
     }
 
-    fn count(&mut self, option: &'static str, default: u64) -> Result<u64, Box<FioError>> {
+    fn count(&mut self, option: OptionName, default: u64) -> Result<u64, Box<FioError>> {
         match self.value(option, plain)? {
             None => Ok(default),
             Some((count, _)) if (1..=ACT_COUNT_MAX).contains(&count) => Ok(count),
@@ -169,7 +183,7 @@ impl ActReader<'_> {
     }
 
     fn write_bytes(&mut self) -> Result<u64, Box<FioError>> {
-        const OPTION: &str = "large-block-op-kbytes";
+        const OPTION: OptionName = LARGE_BLOCK_OP_KBYTES.name();
         let Some((value, text)) = self.value(OPTION, plain)? else { return Ok(131_072) };
         let is_kib =
             self.compat == Compat::Meant && value < ACT_KIB_BELOW && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -185,7 +199,7 @@ impl ActReader<'_> {
 
     /// fio keeps a time with a unit in microseconds, and runs that many seconds.
     fn duration(&mut self) -> Result<Nanos, Box<FioError>> {
-        const OPTION: &str = "test-duration";
+        const OPTION: OptionName = TEST_DURATION.name();
         const DAY: Nanos = Nanos(24 * 3_600 * 1_000_000_000);
         let Some((duration, text)) = self.value(OPTION, |text, reading| time(text, Bare::Seconds, reading))? else {
             return Ok(DAY);
@@ -199,20 +213,20 @@ impl ActReader<'_> {
         Ok(Nanos(seconds.saturating_mul(1_000_000_000)))
     }
 
-    fn misread(&mut self, option: &'static str, written: &str, here: String, fio: String) {
+    fn misread(&mut self, option: OptionName, written: &str, here: String, fio: String) {
         let doubt = Doubt { written: written.to_owned(), here, fio };
-        self.warnings.push(Warning::Misread { place: self.place.clone(), option, doubt });
+        self.warnings.push(Warning::Misread { place: self.place.clone(), option: option.as_str(), doubt });
     }
 }
 
 fn tiobench(sections: &mut [Section]) -> String {
-    let mut take = |name: &str| take(sections, name);
+    let mut take = |option: OptionName| take(sections, option);
     let said = Said {
-        size: take("size").map_or_else(|| "4*1024*$mb_memory".to_owned(), |size| format!("{size}{SIZE_UNIT}")),
-        block: take("block").unwrap_or_else(|| "4096".to_owned()),
-        runs: take("numruns").unwrap_or_else(|| "1".to_owned()),
-        directory: take("dir").unwrap_or_else(|| "./".to_owned()),
-        threads: take("threads").unwrap_or_else(|| "1".to_owned()),
+        size: take(SIZE.name()).map_or_else(|| "4*1024*$mb_memory".to_owned(), |size| format!("{size}{SIZE_UNIT}")),
+        block: take(BLOCK.name()).unwrap_or_else(|| "4096".to_owned()),
+        runs: take(NUMRUNS.name()).unwrap_or_else(|| "1".to_owned()),
+        directory: take(DIR.name()).unwrap_or_else(|| "./".to_owned()),
+        threads: take(THREADS.name()).unwrap_or_else(|| "1".to_owned()),
     };
     let Said { size, block, runs, directory, threads } = said;
     format!(
@@ -224,10 +238,10 @@ fn tiobench(sections: &mut [Section]) -> String {
 }
 
 /// The last value of an option of the command line's global sections, which it is taken out of.
-fn take(sections: &mut [Section], name: &str) -> Option<String> {
+fn take(sections: &mut [Section], option: OptionName) -> Option<String> {
     let mut found = None;
     for section in sections.iter_mut().filter(|section| section.kind == SectionKind::Global) {
-        let is_it = |line: &OptionLine| line.name == name;
+        let is_it = |line: &OptionLine| line.name == option.as_str();
         if let Some(line) = section.lines.iter().rfind(|line| is_it(line)) {
             found.clone_from(&line.text);
         }

@@ -1,7 +1,8 @@
 //! Jobs as command lines again (`--showcmd`).
 
 use super::Fio;
-use super::job::SaidOption;
+use super::job::{JobSection, SaidOption};
+use super::options::job::{NAME, STONEWALL};
 
 /// One line: what the global sections said, then each job with its own options. A word that a shell would take apart is
 /// quoted, so that the line can be pasted; fio itself does not quote. An alias becomes the option's own name, as in fio.
@@ -10,17 +11,16 @@ pub fn line(fio: &Fio) -> String {
     let mut global_count = 0;
     for (index, job) in fio.jobs.iter().enumerate() {
         // Global options that came since the job before; fio prints them where they stand.
-        let fresh = &job.from_global[global_count.min(job.from_global.len())..];
+        let JobSection { name, opens_file, from_global, said } = &job.section;
+        let fresh = &from_global[global_count.min(from_global.len())..];
         if !fresh.is_empty() && index > 0 {
             words.push("--name=global".to_owned());
         }
         words.extend(fresh.iter().map(word));
-        global_count = job.from_global.len();
-        words.push(quoted(&format!("--name={}", job.section)));
-        words.extend(
-            job.said.iter().filter(|said| !(said.option.name == "name" && said.is_of_section(&job.section))).map(word),
-        );
-        if job.opens_file && !job.said.iter().any(|said| said.option.name == "stonewall") {
+        global_count = from_global.len();
+        words.push(quoted(&format!("--name={name}")));
+        words.extend(said.iter().filter(|said| !(NAME.is(said.option) && said.is_of_section(name))).map(word));
+        if *opens_file && !said.iter().any(|said| STONEWALL.is(said.option)) {
             words.push("--stonewall".to_owned());
         }
     }

@@ -24,7 +24,7 @@ fn said(words: &[&str], files: &[(&str, &str)]) -> Result<Fio, FioErrors> {
     read(&words, &Machine::default(), &mut shelf(files))
 }
 
-fn file(text: &str) -> Fio {
+pub(super) fn file(text: &str) -> Fio {
     said(&["a.fio"], &[("a.fio", text)]).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
@@ -36,8 +36,8 @@ fn refusal(text: &str) -> String {
 fn globals_hold_for_what_follows() {
     let fio = file("[global]\nbs=4k\n[a]\nrw=read\n[globalish]\nbs=8k\niodepth=4\n[a]\niodepth=2\n");
     assert_eq!(fio.jobs.len(), 2);
-    assert_eq!((fio.jobs[0].direction.bs.read, fio.jobs[0].queue.iodepth), (4_096, 1));
-    assert_eq!((fio.jobs[1].direction.bs.read, fio.jobs[1].queue.iodepth), (8_192, 2));
+    assert_eq!((fio.jobs[0].direction.blocks.bs.read, fio.jobs[0].queue.iodepth), (4_096, 1));
+    assert_eq!((fio.jobs[1].direction.blocks.bs.read, fio.jobs[1].queue.iodepth), (8_192, 2));
     assert_eq!(fio.jobs[1].name, "a");
     assert_eq!(fio.globals.len(), 3);
 }
@@ -45,14 +45,14 @@ fn globals_hold_for_what_follows() {
 #[test]
 fn a_later_value_keeps_slots_it_leaves_open() {
     let fio = file("[global]\nbs=4k\n[a]\nbs=,8k\n");
-    let bs = fio.jobs[0].direction.bs;
+    let bs = fio.jobs[0].direction.blocks.bs;
     assert_eq!((bs.read, bs.write, bs.trim), (4_096, 8_192, 8_192));
 }
 
 #[test]
 fn comments_end_values() {
     let fio = file("; one\n  # two\n[a] # three\nfilename=a#b;c\nexec_prerun=echo hi; echo there\nsize=1m ; fine\n");
-    assert_eq!(fio.jobs[0].files.filenames, ["a"]);
+    assert_eq!(fio.jobs[0].files.names.filenames, ["a"]);
     assert_eq!(fio.jobs[0].identity.exec_prerun.as_deref(), Some("echo hi"));
     assert_eq!(fio.warnings.len(), 2, "{:?}", fio.warnings);
     assert_eq!(
@@ -64,12 +64,12 @@ fn comments_end_values() {
 #[test]
 fn some_options_take_effect_first_and_some_last() {
     let fio = file("[a]\nfilename=x\nbs=4k\nkb_base=1000\n");
-    assert_eq!(fio.jobs[0].direction.bs.read, 4_000);
-    let order: Vec<&str> = fio.jobs[0].said.iter().map(|said| said.option.name).collect();
+    assert_eq!(fio.jobs[0].direction.blocks.bs.read, 4_000);
+    let order: Vec<&str> = fio.jobs[0].section.said.iter().map(|said| said.option.name).collect();
     assert_eq!(order, ["kb_base", "bs", "filename"]);
     // On a command line, each when it is said.
     let fio = said(&["--name=a", "--bs=4k", "--kb_base=1000"], &[]).unwrap();
-    assert_eq!(fio.jobs[0].direction.bs.read, 4_096);
+    assert_eq!(fio.jobs[0].direction.blocks.bs.read, 4_096);
 }
 
 #[test]
@@ -87,10 +87,10 @@ fn variables_and_sums() {
     let text = "[a]\nsize=${SIZE}\ndescription=x${NONE}y\niodepth=$ncpus*4\nbs=$pagesize\nfilename=/t/$ncpus\n";
     let fio = read(&["a.fio".to_owned()], &machine, &mut shelf(&[("a.fio", text)])).unwrap();
     let job = &fio.jobs[0];
-    assert_eq!(job.direction.size, Some(value::FileRegion::Bytes(64 << 20)));
+    assert_eq!(job.direction.region.size, Some(value::FileRegion::Bytes(64 << 20)));
     assert_eq!(job.identity.description.as_deref(), Some("xy"));
-    assert_eq!((job.queue.iodepth, job.direction.bs.read), (16, 4_096));
-    assert_eq!(job.files.filenames, ["/t/4"]);
+    assert_eq!((job.queue.iodepth, job.direction.blocks.bs.read), (16, 4_096));
+    assert_eq!(job.files.names.filenames, ["/t/4"]);
     // The command line puts nothing in.
     assert!(said(&["--name=a", "--iodepth=$ncpus"], &[]).is_err());
 }
@@ -103,7 +103,7 @@ fn includes() {
         ("jobs/more.inc", "iodepth=3"),
     ];
     let fio = said(&["jobs/a.fio"], &files).unwrap();
-    assert_eq!((fio.jobs[0].direction.bs.read, fio.jobs[0].queue.iodepth), (16_384, 3));
+    assert_eq!((fio.jobs[0].direction.blocks.bs.read, fio.jobs[0].queue.iodepth), (16_384, 3));
     assert!(fio.globals[0].place.to_string().starts_with("jobs/common.inc:1"));
     let nested = said(&["a"], &[("a", "[x]\ninclude b\n"), ("b", "[y]\n")]).unwrap_err().to_string();
     assert!(nested.contains("b:1: an included file cannot open a section"), "{nested}");
@@ -123,7 +123,7 @@ fn sections_can_be_chosen() {
     let text = "[global]\nbs=8k\n[x]\nnonsense=1\n[y]\n";
     let fio = said(&["--section=y", "a"], &[("a", text)]).unwrap();
     assert_eq!(fio.jobs.len(), 1);
-    assert_eq!((fio.jobs[0].name.as_str(), fio.jobs[0].direction.bs.read), ("y", 8_192));
+    assert_eq!((fio.jobs[0].name.as_str(), fio.jobs[0].direction.blocks.bs.read), ("y", 8_192));
     assert!(said(&["--section=w", "a"], &[("a", text)]).is_err());
 }
 
@@ -172,8 +172,8 @@ fn engine_options_of_a_global_section_concern_only_jobs_of_that_engine() {
 #[test]
 fn engines_that_are_not_run_are_read_with_their_options() {
     let fio = file("[a]\nioengine=rbd\nrbdname=x\npool=p\nbs=8k\n");
-    assert_eq!(fio.jobs[0].direction.bs.read, 8_192);
-    assert_eq!(fio.jobs[0].said[1].text.as_deref(), Some("x"));
+    assert_eq!(fio.jobs[0].direction.blocks.bs.read, 8_192);
+    assert_eq!(fio.jobs[0].section.said[1].text.as_deref(), Some("x"));
     assert_eq!(file("[a]\nioengine=io_uring_cmd\nmd_per_io_size=8\n").jobs.len(), 1);
     assert!(refusal("[a]\nioengine=io_uring\nmd_per_io_size=8\n").contains("not supported yet"));
 }
@@ -196,11 +196,11 @@ fn command_lines() {
     .unwrap_or_else(|errors| panic!("{errors}"));
     assert_eq!(fio.jobs.len(), 2);
     let (a, b) = (&fio.jobs[0], &fio.jobs[1]);
-    assert_eq!((a.direction.bs.read, b.direction.bs.read), (8_192, 8_192));
+    assert_eq!((a.direction.blocks.bs.read, b.direction.blocks.bs.read), (8_192, 8_192));
     assert!(a.identity.thread && a.identity.group_reporting && !b.identity.thread);
-    assert_eq!(b.direction.size, Some(value::FileRegion::Bytes(1 << 20)));
+    assert_eq!(b.direction.region.size, Some(value::FileRegion::Bytes(1 << 20)));
     let global = said(&["--name=global", "--bs=8k", "--name=x"], &[]).unwrap();
-    assert_eq!(global.jobs[0].direction.bs.read, 8_192);
+    assert_eq!(global.jobs[0].direction.blocks.bs.read, 8_192);
     let text = said(&["--rate_i=3", "--name=x"], &[]).unwrap_err().to_string();
     assert_eq!(
         text,
@@ -212,7 +212,8 @@ fn command_lines() {
     let short = said(&["--name=x", "--ioengine=libaio", "--nic=3", "--userspace"], &[]).unwrap();
     assert!(short.jobs[0].identity.nice == 3 && short.jobs[0].engine.userspace_reap);
     assert!(said(&["--roo=x"], &[]).is_err());
-    let hosts = said(&["--client=a", "x", "y", "--client", "b,9", "--remote-config=z", "w"], &[]).unwrap().invocation;
+    let hosts =
+        said(&["--client=a", "x", "y", "--client", "b,9", "--remote-config=z", "w"], &[]).unwrap().invocation.hosts;
     let asked = |host: &str, files: &[&str], remote: &[&str]| AskedClient {
         host: host.to_owned(),
         files: files.iter().map(|&file| file.to_owned()).collect(),
@@ -236,7 +237,7 @@ fn every_option_of_the_program_is_taken_or_refused() {
             .unwrap();
     assert_eq!(fio.invocation.formats, [OutputFormat::Normal, OutputFormat::Json]);
     assert_eq!(fio.invocation.action, Action::Version);
-    assert_eq!(fio.invocation.eta_interval, Some(plumb_workload::Nanos(500_000_000)));
+    assert_eq!(fio.invocation.progress.eta_interval, Some(plumb_workload::Nanos(500_000_000)));
     assert!(said(&["--eta-interval=100ms", "--name=x"], &[]).is_err());
 }
 
@@ -248,8 +249,11 @@ fn tiobench_has_four_jobs() {
     assert_eq!(names, ["seqwrite", "randwrite", "seqread", "randread"]);
     let last = &fio.jobs[3];
     assert!(last.identity.stonewall && last.identity.thread && last.queue.direct && last.identity.numjobs == 3);
-    assert_eq!((last.direction.bs.read, last.files.directories.as_slice()), (8_192, &["d".to_owned()][..]));
-    assert_eq!(last.files.filenames.len(), 4);
+    assert_eq!(
+        (last.direction.blocks.bs.read, last.files.names.directories.as_slice()),
+        (8_192, &["d".to_owned()][..])
+    );
+    assert_eq!(last.files.names.filenames.len(), 4);
     let job = said(&["--profile=tiobench", "--name=mine", "--size=1m"], &[]).unwrap();
     assert_eq!((job.jobs.len(), job.jobs[0].name.as_str()), (5, "mine"), "beside other jobs");
     assert!(said(&["--profile=nope"], &[]).unwrap_err().to_string().contains("profile 'nope' not found"));
@@ -271,14 +275,14 @@ fn act_reads_and_writes_each_device() {
     assert!(fio.warnings.is_empty() && fio.is_of_profile(0));
     let (read, write) = (&fio.jobs[0], &fio.jobs[1]);
     assert!(read.queue.direct && read.identity.thread && read.stop.time_based && read.identity.numjobs == 4);
-    assert_eq!((read.direction.bs.read, write.direction.bs.write), (1_536, 131_072));
+    assert_eq!((read.direction.blocks.bs.read, write.direction.blocks.bs.write), (1_536, 131_072));
     assert_eq!(read.stop.runtime, Some(plumb_workload::Nanos(2_000_000_000)));
-    let rate = |job: &FioJob| job.pace.rate_iops.read.max(job.pace.rate_iops.write);
+    let rate = |job: &FioJob| job.pace.rate.iops.read.max(job.pace.rate.iops.write);
     assert_eq!((rate(read), rate(write)), (Some(1_500), Some(36)));
     // A time with a unit, and a number of KiB.
     let meant = act(&["--device-names=d", "--test-duration=2h", "--large-block-op-kbytes=128"]).unwrap();
     assert_eq!(meant.act, Some(ActTest { duration: plumb_workload::Nanos(7_200_000_000_000) }));
-    assert_eq!((meant.jobs[1].direction.bs.write, meant.warnings.len()), (131_072, 2));
+    assert_eq!((meant.jobs[1].direction.blocks.bs.write, meant.warnings.len()), (131_072, 2));
     let strict = act(&["--compat=strict", "--device-names=d", "--test-duration=2s"]).unwrap();
     assert_eq!(strict.act, Some(ActTest { duration: plumb_workload::Nanos(2_000_000_000_000_000) }));
     let beside =
@@ -312,8 +316,8 @@ fn strict_reads_as_fio_does_without_a_word() {
 
 /// A value that an option takes.
 fn sample(option: &options::OptionSpec) -> String {
-    use options::kind::{Kind, Slots, Special};
-    match option.kind {
+    use value::kind::{Kind, Slots, Special};
+    match option.kind() {
         _ if option.name == "kb_base" => "1024".to_owned(),
         _ if option.name == "ioengine" => "libaio".to_owned(),
         Kind::Whole(_, bounds) => bounds.least.unwrap_or(0).max(1).to_string(),
@@ -372,8 +376,8 @@ fn every_option_that_works_makes_a_job_and_changes_its_meaning() {
 /// A job's meaning, without its texts and places.
 fn meaning(job: &FioJob) -> String {
     let mut job = job.clone();
-    job.said.clear();
-    job.from_global = Default::default();
+    job.section.said.clear();
+    job.section.from_global = Default::default();
     format!("{job:?}")
 }
 
@@ -424,7 +428,7 @@ proptest! {
         for compat in [Compat::Meant, Compat::Strict] {
             let mut doubts = Vec::new();
             let mut reading = value::ValueReading { compat, kb_base: 1_024, doubts: &mut doubts };
-            let _ = value::read(option, Some(&text), &mut reading);
+            let _ = option.read(Some(&text), &mut reading);
         }
         let _ = said(&["a"], &[("a", &format!("[x]\n{}={text}\n", option.name))]);
     }

@@ -3,8 +3,10 @@
 use super::error::JobFault;
 use crate::fio::engines;
 use crate::fio::job::FioJob;
-use crate::fio::options::Support;
-use crate::fio::options::zones::ZoneMode;
+use crate::fio::options::memory::MEM;
+use crate::fio::options::queue::IOENGINE;
+use crate::fio::options::zones::{self, ZoneMode};
+use crate::fio::options::{OptionName, Support};
 use crate::fio::value::FileRegion;
 use crate::fio::value::direction::{AccessOrder, Ops};
 use plumb_workload::backend::RwFlag;
@@ -136,7 +138,7 @@ pub(super) fn backend(job: &FioJob, copy: u32) -> Backend {
         return foreign(job);
     }
     let options = &job.engine;
-    let stat_call = || options.stat_type;
+    let stat_call = || options.filestat.call;
     let mut flags = Vec::new();
     if options.uncached {
         flags.push(RwFlag::Uncached);
@@ -195,7 +197,7 @@ pub(super) fn backend(job: &FioJob, copy: u32) -> Backend {
 /// The donor's path: in the job's directory, where it has one.
 fn donor(job: &FioJob) -> String {
     let name = job.engine.defrag.donor.as_deref().unwrap_or_default();
-    match job.files.directories.first() {
+    match job.files.names.directories.first() {
         Some(directory) => format!("{directory}/{name}"),
         None => name.to_owned(),
     }
@@ -210,12 +212,12 @@ pub(super) fn wrong_with_engine(job: &FioJob) -> Option<JobFault> {
             needs: "donorname",
             why: "a donor gives the blocks that a file gets",
         }),
-        "page_fault" if job.files.nrfiles > 1 || job.files.filenames.len() > 1 => Some(JobFault::Contradiction {
+        "page_fault" if job.files.nrfiles > 1 || job.files.names.filenames.len() > 1 => Some(JobFault::Contradiction {
             first: "ioengine=page_fault",
             second: "more than one file",
             why: "memory stands for one file",
         }),
-        "page_fault" if job.direction.offset != FileRegion::Bytes(0) => Some(JobFault::Contradiction {
+        "page_fault" if job.direction.region.offset != FileRegion::Bytes(0) => Some(JobFault::Contradiction {
             first: "ioengine=page_fault",
             second: "offset",
             why: "memory has the length of the job's size; leave it out",
@@ -229,7 +231,7 @@ fn socket(job: &FioJob, copy: u32) -> Backend {
     let kind = net.transport;
     let connects = matches!(kind, SocketKind::Tcp | SocketKind::Tcp6 | SocketKind::Vsock);
     // A socket of the file system is named by `filename`, and so, before `hostname` came, was a host.
-    let host = net.hostname.clone().or_else(|| job.files.filenames.first().cloned());
+    let host = net.hostname.clone().or_else(|| job.files.names.filenames.first().cloned());
     Backend::Socket {
         kind,
         host,
@@ -263,30 +265,30 @@ fn wrong_with_socket(job: &FioJob) -> Option<JobFault> {
 
 /// An engine that Plumb does not run, with its own options as given.
 fn foreign(job: &FioJob) -> Backend {
-    const OF_ZONES: &[&str] = &[
-        "zonemode",
-        "zonesize",
-        "zonecapacity",
-        "max_open_zones",
-        "job_max_open_zones",
-        "read_beyond_wp",
-        "ignore_zone_limits",
-        "zone_reset_threshold",
-        "zone_reset_frequency",
+    const OF_ZONES: [OptionName; 9] = [
+        zones::ZONEMODE.name(),
+        zones::ZONESIZE.name(),
+        zones::ZONECAPACITY.name(),
+        zones::MAX_OPEN_ZONES.name(),
+        zones::JOB_MAX_OPEN_ZONES.name(),
+        zones::READ_BEYOND_WP.name(),
+        zones::IGNORE_ZONE_LIMITS.name(),
+        zones::ZONE_RESET_THRESHOLD.name(),
+        zones::ZONE_RESET_FREQUENCY.name(),
     ];
     let engine = name(job);
     let zoned = job.zones.mode == ZoneMode::Zoned;
     let mut options = BTreeMap::new();
-    for said in job.from_global.iter().chain(&job.said) {
-        let option = said.option.name;
-        let of_engine = !said.option.engines.is_empty() && said.option.known_to(engine);
-        let of_zones = zoned && OF_ZONES.contains(&option);
-        if of_engine || of_zones || (option == "mem" && said.text.as_deref() == Some("cudamalloc")) {
-            options.insert(option.to_owned(), said.text.clone().unwrap_or_default());
+    for said in job.all_said() {
+        let option = said.option;
+        let of_engine = !option.engines.is_empty() && option.known_to(engine);
+        let of_zones = zoned && OF_ZONES.iter().any(|name| name.as_str() == option.name);
+        if of_engine || of_zones || (MEM.is(option) && said.text.as_deref() == Some("cudamalloc")) {
+            options.insert(option.name.to_owned(), said.text.clone().unwrap_or_default());
         }
     }
     if engine == "external" {
-        options.insert("ioengine".to_owned(), job.queue.ioengine.clone());
+        options.insert(IOENGINE.name().to_string(), job.queue.ioengine.clone());
     }
     Backend::Foreign { engine: engine.to_owned(), options }
 }

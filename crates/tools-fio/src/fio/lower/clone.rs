@@ -5,11 +5,12 @@ use super::error::JobFault;
 use super::facts::{self, PlanLine, Recorded};
 use super::random::Width;
 use crate::fio::job::FioJob;
+use crate::fio::options::Row;
 use crate::fio::options::direction::{Generator, KindSizes};
 use crate::fio::options::zones::ZoneMode;
 use crate::fio::value::direction::{AccessOrder, Ops};
 use crate::fio::value::distribution::RandomDistribution;
-use crate::fio::value::{Compat, FileRegion};
+use crate::fio::value::{Compat, FileRegion, Setter};
 use plumb_workload::Arrival;
 use plumb_workload::files::Names;
 
@@ -60,8 +61,8 @@ impl JobClone<'_> {
     }
 
     /// Whether an option was said, of the job or for all.
-    pub fn is_said(&self, option: &str) -> bool {
-        self.job.from_global.iter().chain(&self.job.said).any(|said| said.option.name == option)
+    pub fn is_said<S: Setter>(&self, row: &Row<S>) -> bool {
+        self.job.is_said(row)
     }
 
     pub fn reads(&self) -> bool {
@@ -109,7 +110,7 @@ impl JobClone<'_> {
     }
 
     pub fn width(&self) -> Width {
-        match self.job.direction.generator {
+        match self.job.direction.random.generator {
             Generator::Tausworthe64 => Width::Taus258,
             Generator::Tausworthe | Generator::Lfsr => Width::Taus88,
         }
@@ -118,8 +119,8 @@ impl JobClone<'_> {
     /// Random blocks may come again: as said, or because nothing can be remembered of such draws.
     pub fn forgets_blocks(&self) -> bool {
         let work = &self.job.direction;
-        let as_said = work.norandommap || work.steady_state.is_some();
-        as_said || work.distribution != RandomDistribution::Uniform || self.has_own_alignment()
+        let as_said = work.random.norandommap || work.steady_state.is_on;
+        as_said || work.random.distribution != RandomDistribution::Uniform || self.has_own_alignment()
     }
 
     /// Random offsets are aligned otherwise than to the smallest block.
@@ -129,9 +130,9 @@ impl JobClone<'_> {
         let differs =
             |align: Option<u64>, sizes: &KindSizes| align.is_some_and(|align| align != facts::smallest(sizes));
         self.is_random()
-            && (differs(work.ba.read, &sizes.read)
-                || differs(work.ba.write, &sizes.write)
-                || differs(work.ba.trim, &sizes.trim))
+            && (differs(work.blocks.ba.read, &sizes.read)
+                || differs(work.blocks.ba.write, &sizes.write)
+                || differs(work.blocks.ba.trim, &sizes.trim))
     }
 
     /// Ops in flight at most.
@@ -143,7 +144,7 @@ impl JobClone<'_> {
 
     /// Its rate is kept at random.
     pub fn is_poisson(&self) -> bool {
-        self.job.pace.rate_process == Arrival::Poisson
+        self.job.pace.rate.process == Arrival::Poisson
     }
 
     pub fn is_zones(region: FileRegion) -> bool {

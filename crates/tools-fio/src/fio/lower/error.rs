@@ -2,6 +2,7 @@
 
 use crate::fio::error::WordLocation;
 use crate::fio::job::FioJob;
+use crate::fio::options::OptionName;
 
 /// Why one job cannot be lowered.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -80,7 +81,7 @@ pub enum JobFault {
     #[error("{option}: {count} {of} are too many; use at most {most}")]
     TooMany {
         /// The option that says it.
-        option: &'static str,
+        option: OptionName,
         /// How many.
         count: u64,
         /// Of what.
@@ -92,7 +93,7 @@ pub enum JobFault {
     #[error("{option}=0: there are no {what}, so nothing would run; use at least 1, or remove the job")]
     None {
         /// The option that says it.
-        option: &'static str,
+        option: OptionName,
         /// The things of which there are none, in the plural.
         what: &'static str,
     },
@@ -109,7 +110,7 @@ impl LowerError {
     pub(super) fn of(job: &FioJob, wrong: JobFault) -> LowerError {
         let said = match wrong {
             JobFault::TooMany { option, .. } | JobFault::None { option, .. } => {
-                job.from_global.iter().chain(&job.said).rfind(|said| said.option.name == option)
+                job.all_said().rfind(|said| said.option.name == option.as_str())
             }
             _ => None,
         };

@@ -31,6 +31,7 @@ pub use facts::PlanLine;
 pub use lowered::{Entropy, Lowered, LoweredJob, PhaseMember, Unrunnable};
 pub use places::{AskedRecording, Found, Places, RecordedFile, RecordedFiles, RecordedName, RecordingPart};
 pub use plan::{PlannedJob, plan};
+use plumb_workload::{Problem, Workload};
 pub use random::stream_seeds;
 pub use replay::{Merge, merges};
 
@@ -39,10 +40,14 @@ pub fn has_one_op_in_flight(engine: &str) -> bool {
     backend::traits(engine).one_at_a_time
 }
 
-/// Lowers all jobs.
+/// Finds what of a workload cannot run: `plumb_workload_text::validate::validate`. It is a parameter so that a changed
+/// message rebuilds neither this crate nor what needs it.
+pub type Check = fn(&Workload) -> Vec<Problem>;
+
+/// Lowers all jobs, and checks the workload that they make.
 ///
 /// # Errors
 /// Everything that fio would refuse at its start, and what Plumb cannot do without changing the work, all together.
-pub fn lower(fio: &Fio, places: &mut dyn Places, entropy: Entropy) -> Result<Lowered, LowerErrors> {
-    order::lower(fio, places, entropy)
+pub fn lower(fio: &Fio, places: &mut dyn Places, entropy: Entropy, check: Check) -> Result<Lowered, LowerErrors> {
+    order::lower(fio, places, entropy, check)
 }

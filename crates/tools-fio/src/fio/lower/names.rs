@@ -3,48 +3,50 @@
 use super::error::JobFault;
 use super::places::{Found, Places};
 use crate::fio::job::FioJob;
+use crate::fio::options::files::{NRFILES, NameOptions};
+use crate::fio::options::job::NUMJOBS;
 use plumb_workload::files::Names;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Names of the files of one copy of a job.
 pub(super) fn files(job: &FioJob, copy: u32, places: &mut dyn Places) -> Names {
-    let files = &job.files;
-    let mut said: Vec<String> =
-        files.filenames.iter().map(|name| in_directory(files.directories.first(), name)).collect();
-    for directory in &files.opendirs {
+    let NameOptions { filenames, directories, filename_format, unique_filename, opendirs, .. } = &job.files.names;
+    let nrfiles = job.files.nrfiles;
+    let mut said: Vec<String> = filenames.iter().map(|name| in_directory(directories.first(), name)).collect();
+    for directory in opendirs {
         said.extend(places.files_below(directory));
     }
-    if !files.filenames.is_empty() || !files.opendirs.is_empty() {
+    if !filenames.is_empty() || !opendirs.is_empty() {
         return Names::Said(said.into_iter().map(PathBuf::from).collect());
     }
     let directory = directory(job, copy);
     // A job that is named like a device works on it.
-    if files.nrfiles == 1 && !matches!(places.look(&job.section), Found::Absent | Found::Regular { .. }) {
-        return Names::Said(vec![PathBuf::from(in_directory(directory, &job.section))]);
+    if nrfiles == 1 && !matches!(places.look(&job.section.name), Found::Absent | Found::Regular { .. }) {
+        return Names::Said(vec![PathBuf::from(in_directory(directory, &job.section.name))]);
     }
     let client = places.client().unwrap_or_default();
     // As fio does for jobs of other hosts, where the directory may be shared.
-    let is_prefixed = !client.is_empty() && directory.is_some() && files.unique_filename;
+    let is_prefixed = !client.is_empty() && directory.is_some() && *unique_filename;
     let prefix = if is_prefixed { format!("{client}.") } else { String::new() };
-    let made = |number: &str| generated(&files.filename_format, &job.section, copy, (number, &client));
+    let made = |number: &str| generated(filename_format, &job.section.name, copy, (number, &client));
     let name = |number: &str| in_directory(directory, &format!("{prefix}{}", made(number)));
     // Braces in a job's own name would be read as the place of a number.
-    let (path, has_one_place) = match files.nrfiles {
+    let (path, has_one_place) = match nrfiles {
         1 => (name("0"), !name("0").contains("{}")),
         _ => (name("{}"), name("{}").matches("{}").count() == 1),
     };
     // A `filename_format` without numbers is a name that the user typed, so the file is judged like one named by
     // `filename`.
-    if has_one_place && !is_typed(&files.filename_format) {
-        return Names::Numbered { path: PathBuf::from(path), count: files.nrfiles, per_directory: None };
+    if has_one_place && !is_typed(filename_format) {
+        return Names::Numbered { path: PathBuf::from(path), count: nrfiles, per_directory: None };
     }
-    Names::Said((0..files.nrfiles).map(|number| PathBuf::from(name(&number.to_string()))).collect())
+    Names::Said((0..nrfiles).map(|number| PathBuf::from(name(&number.to_string()))).collect())
 }
 
 /// Returns the directory of `directory=` for the names of a copy.
 fn directory(job: &FioJob, copy: u32) -> Option<&String> {
-    let directories = &job.files.directories;
+    let directories = &job.files.names.directories;
     match directories.len() {
         0 => None,
         count => directories.get(copy as usize % count),
@@ -55,17 +57,18 @@ fn directory(job: &FioJob, copy: u32) -> Option<&String> {
 pub(super) fn of_nothing(job: &FioJob) -> Option<JobFault> {
     let files = &job.files;
     if job.identity.numjobs == 0 {
-        return Some(JobFault::None { option: "numjobs", what: "copies of the job" });
+        return Some(JobFault::None { option: NUMJOBS.name(), what: "copies of the job" });
     }
-    let has_none = files.nrfiles == 0 && files.filenames.is_empty() && files.opendirs.is_empty();
-    has_none.then_some(JobFault::None { option: "nrfiles", what: "files" })
+    let has_none = files.nrfiles == 0 && files.names.filenames.is_empty() && files.names.opendirs.is_empty();
+    has_none.then_some(JobFault::None { option: NRFILES.name(), what: "files" })
 }
 
 /// The directory below which fio makes the directories of its files: `directory=`, which must be there, or the working
 /// directory. `None` where all are there. Source: `create_work_dirs` in fio's `filesetup.c`.
 pub(super) fn makes_below(job: &FioJob, copy: u32, names: &Names, places: &mut dyn Places) -> Option<PathBuf> {
     let files = &job.files;
-    let directory = if files.filenames.is_empty() { directory(job, copy) } else { files.directories.first() };
+    let directory =
+        if files.names.filenames.is_empty() { directory(job, copy) } else { files.names.directories.first() };
     let base = directory.map(|directory| PathBuf::from(in_directory(Some(directory), ""))).unwrap_or_default();
     let mut is_missing = |path: &Path| match path.parent() {
         Some(parent) if parent != base => matches!(places.look(&parent.to_string_lossy()), Found::Absent),

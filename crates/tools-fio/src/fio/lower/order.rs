@@ -8,14 +8,14 @@ use super::foreseen::{Foreseen, LaidOut};
 use super::names::{self, Labels};
 use super::places::Places;
 use super::plan::{self, PlannedJob};
-use super::{Entropy, Lowered, LoweredJob, PhaseMember, Unrunnable, pace, parts, replay, sizes, stream, verify};
+use super::{Check, Entropy, Lowered, LoweredJob, PhaseMember, Unrunnable, pace, parts, replay, sizes, stream, verify};
 use crate::fio::Fio;
 use crate::fio::job::FioJob;
-use crate::fio::options::direction::Generator;
+use crate::fio::options::direction::{Generator, NORANDOMMAP, RANDOM_GENERATOR, RANDREPEAT, RANDSEED};
 use crate::fio::options::engine::CpuMode;
-use crate::fio::options::files::FILES_MAX;
-use crate::fio::options::job::JOBS_MAX;
-use crate::fio::options::queue::SubmitMode;
+use crate::fio::options::files::{FILES_MAX, NRFILES};
+use crate::fio::options::job::{JOBS_MAX, NUMJOBS};
+use crate::fio::options::queue::{IODEPTH, SubmitMode};
 use crate::fio::options::stop::ExitWhat;
 use crate::fio::value::distribution::RandomDistribution;
 use plumb_workload::files::{JobFiles, Names};
@@ -25,7 +25,6 @@ use plumb_workload::{
     Activity, Busy, Bytes, ClockScope, Companion, End, Exec, Flush, Nanos, NullTarget, Phase, Start, Target, WhenDone,
     WorkerGroup, Workload,
 };
-use plumb_workload_text::validate::validate;
 use std::collections::BTreeMap;
 
 /// The state of lowering.
@@ -33,6 +32,7 @@ struct Lowering<'a> {
     fio: &'a Fio,
     places: &'a mut dyn Places,
     entropy: Entropy,
+    check: Check,
     labels: Labels,
     target_labels: Labels,
     workload: Workload,
@@ -46,12 +46,18 @@ struct Lowering<'a> {
     laid_out: LaidOut,
 }
 
-pub(super) fn lower(fio: &Fio, places: &mut dyn Places, entropy: Entropy) -> Result<Lowered, LowerErrors> {
+pub(super) fn lower(
+    fio: &Fio,
+    places: &mut dyn Places,
+    entropy: Entropy,
+    check: Check,
+) -> Result<Lowered, LowerErrors> {
     let name = fio.jobs.first().map_or("fio", |job| job.name.as_str());
     let mut lowering = Lowering {
         fio,
         places,
         entropy,
+        check,
         labels: Labels::default(),
         target_labels: Labels::default(),
         workload: Workload {
@@ -84,11 +90,11 @@ fn steady_state(copy: &mut JobClone<'_>) {
     let why = "it writes every block once by a shift register, and some of them again";
     if copy.replays() || !copy.writes() || !copy.is_random() {
         copy.wrong(JobFault::Needs { option: "sprandom", needs: "rw=randwrite", why });
-    } else if copy.is_said("random_generator") && work.generator != Generator::Lfsr {
+    } else if copy.is_said(&RANDOM_GENERATOR) && work.random.generator != Generator::Lfsr {
         copy.wrong(JobFault::Needs { option: "sprandom", needs: "random_generator=lfsr", why });
-    } else if copy.is_said("norandommap") && !work.norandommap {
+    } else if copy.is_said(&NORANDOMMAP) && !work.random.norandommap {
         copy.wrong(JobFault::Needs { option: "sprandom", needs: "norandommap=1", why });
-    } else if work.distribution != RandomDistribution::Uniform {
+    } else if work.random.distribution != RandomDistribution::Uniform {
         let (first, second) = ("sprandom", "random_distribution");
         copy.wrong(JobFault::Contradiction { first, second, why: "it spreads its writes itself" });
     } else if copy.names.count() > 1 {
@@ -106,13 +112,17 @@ impl Lowering<'_> {
             jobs += copies;
             if jobs > JOBS_MAX {
                 let wrong =
-                    JobFault::TooMany { option: "numjobs", count: jobs, of: "jobs of this run", most: JOBS_MAX };
+                    JobFault::TooMany { option: NUMJOBS.name(), count: jobs, of: "jobs of this run", most: JOBS_MAX };
                 return Err(LowerErrors(vec![LowerError::of(job, wrong)]));
             }
             files = files.saturating_add(copies * u64::from(job.files.nrfiles));
             if files > FILES_MAX {
-                let wrong =
-                    JobFault::TooMany { option: "nrfiles", count: files, of: "files of all its jobs", most: FILES_MAX };
+                let wrong = JobFault::TooMany {
+                    option: NRFILES.name(),
+                    count: files,
+                    of: "files of all its jobs",
+                    most: FILES_MAX,
+                };
                 return Err(LowerErrors(vec![LowerError::of(job, wrong)]));
             }
         }
@@ -152,8 +162,8 @@ impl Lowering<'_> {
     }
 
     fn copy(&mut self, index: usize, job: &FioJob, number: u32, thread_number: u32, group_id: u32) {
-        let seed = if job.direction.randrepeat || job.direction.seed_is_said {
-            job.direction.randseed
+        let seed = if job.direction.random.randrepeat || job.is_said(&RANDSEED) {
+            job.direction.random.randseed
         } else {
             self.entropy.0
         };
@@ -254,7 +264,7 @@ impl Lowering<'_> {
         if self.fio.invocation.read_only && !reads_only && !copy.engine.does_no_io {
             copy.wrong(JobFault::ReadOnly);
         }
-        if job.direction.num_range > 1 {
+        if job.direction.ops.num_range > 1 {
             let two = matches!(job.direction.rw.ops, crate::fio::value::direction::Ops::TrimWrite);
             if two {
                 let why = "each write goes to the range of one trim";
@@ -264,7 +274,7 @@ impl Lowering<'_> {
                 copy.wrong(JobFault::Needs { option: "num_range", needs: "ioengine=io_uring_cmd", why });
             }
         }
-        if job.direction.steady_state.is_some() {
+        if job.direction.steady_state.is_on {
             steady_state(copy);
         }
         if !copy.is_foreign() {
@@ -273,7 +283,7 @@ impl Lowering<'_> {
         if job.stop.time_based && job.stop.runtime.is_none() {
             copy.warnings.push("time_based has no effect without `runtime`".to_owned());
         }
-        if job.files.unlink_each_loop && !copy.writes() && (job.identity.loops > 1 || job.stop.time_based) {
+        if job.files.removal.unlink_each_loop && !copy.writes() && (job.identity.loops > 1 || job.stop.time_based) {
             let why = "deleted files cannot be read again";
             copy.wrong(JobFault::Contradiction { first: "unlink_each_loop", second: "several loops of reads", why });
         }
@@ -283,9 +293,9 @@ impl Lowering<'_> {
         }
         if copy.depth() > QUEUE_DEPTH_MAX {
             let (count, most) = (copy.depth().into(), QUEUE_DEPTH_MAX.into());
-            copy.wrong(JobFault::TooMany { option: "iodepth", count, of: "ops in flight", most });
+            copy.wrong(JobFault::TooMany { option: IODEPTH.name(), count, of: "ops in flight", most });
         }
-        if job.direction.softrandommap {
+        if job.direction.random.softrandommap {
             copy.fix("softrandommap has no effect: the block map is always allocated, or the run fails");
         }
         if job.queue.submit_mode == SubmitMode::Offload && !copy.engine.does_no_io {
@@ -302,14 +312,14 @@ impl Lowering<'_> {
                 backend::name(job)
             ));
         }
-        if job.direction.randrepeat && job.direction.seed_is_said && copy.is_said("randrepeat") {
+        if job.direction.random.randrepeat && job.is_said(&RANDSEED) && copy.is_said(&RANDREPEAT) {
             copy.fix("randrepeat has no effect, because randseed is set");
         }
     }
 
     /// Keeps how long the copy's files are for the jobs behind it.
     fn foresee(&mut self, copy: &JobClone<'_>, layout: &Layout) {
-        let later = copy.job.files.create_on_open || copy.engine.has_no_files || copy.engine.calls_files;
+        let later = copy.job.files.layout.create_on_open || copy.engine.has_no_files || copy.engine.calls_files;
         let is_only_one = self.fio.jobs.len() == 1 && copy.job.identity.numjobs <= 1;
         if later || is_only_one {
             return;
@@ -337,7 +347,7 @@ impl Lowering<'_> {
                 typed: Vec::new(),
                 make_below: names::makes_below(copy.job, copy.number, &copy.names, self.places),
             };
-            let name = match (copy.job.identity.numjobs, copy.job.files.filenames.is_empty()) {
+            let name = match (copy.job.identity.numjobs, copy.job.files.names.filenames.is_empty()) {
                 (2.., true) => format!("{}.{}", names::plain(&copy.job.name), copy.number),
                 _ => copy.job.name.clone(),
             };
@@ -449,7 +459,7 @@ impl Lowering<'_> {
 
     fn finish(mut self) -> Result<Lowered, LowerErrors> {
         if self.errors.is_empty() {
-            for problem in validate(&self.workload) {
+            for problem in (self.check)(&self.workload) {
                 let copy = self.jobs.iter().find(|copy| {
                     let path = problem.path.to_string();
                     let (list, at) = match copy.member {
@@ -505,7 +515,7 @@ fn group(
         || logs.iops.is_some()
         || logs.hist.is_some()
         || copy.logs_ops;
-    group.time_submission = job.statistics.measure_slat && !copy.engine.one_at_a_time;
+    group.time_submission = job.statistics.measures_slat() && !copy.engine.one_at_a_time;
     group.name = Some(name);
     group.run_as = run_as(copy);
     group.backend = backend::backend(job, copy.number);
@@ -513,7 +523,7 @@ fn group(
     group.cpus = parts::own_cpu(copy);
     group.start = start(copy);
     group.ramp = job.stop.ramp_time.unwrap_or_default();
-    let ramp_bytes = job.direction.ramp_size.filter(|bytes| *bytes > 0);
+    let ramp_bytes = job.direction.region.ramp_size.filter(|bytes| *bytes > 0);
     group.ramp_until = ramp_bytes.map(|bytes| RampUntil { bytes: Bytes(bytes), together: Vec::new() });
     group.limit = Limit { time: job.stop.runtime, ..Limit::default() };
     group.depth = copy.depth();
@@ -525,7 +535,7 @@ fn group(
     group.steady = pace::steady(copy);
     let statistics = &job.statistics;
     let window_ms = piece_ms(statistics.bw_avg_ms.max(1), statistics.iops_avg_ms.max(1));
-    group.sample = statistics.measure_bw.then(|| Nanos(u64::from(window_ms) * 1_000_000));
+    group.sample = statistics.measures_bw().then(|| Nanos(u64::from(window_ms) * 1_000_000));
     group
 }
 

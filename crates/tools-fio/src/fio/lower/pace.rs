@@ -4,6 +4,7 @@ use super::clone::JobClone;
 use super::error::JobFault;
 use super::facts::by_kind;
 use super::random::{Draws, StreamOf};
+use crate::fio::options::pace::{PaceOptions, THINKTIME_BLOCKS};
 use crate::fio::value::PerDirection;
 use crate::fio::value::choice::{SteadyFigure as Figure, SteadyLimit, SteadyTest};
 use plumb_workload::pace::{LatencyGoal, MinimumRate, SteadyFigure, SteadyJudged, SteadyRule, ThinkTime, WeightedFlow};
@@ -26,47 +27,48 @@ pub(super) fn start_delay(copy: &JobClone<'_>) -> Nanos {
 /// Rates, pauses and goals.
 pub(super) fn pace(copy: &mut JobClone<'_>) -> Pace {
     contradictions(copy);
-    let said = &copy.job.pace;
+    let PaceOptions { rate, think, latency, flow } = &*copy.job.pace;
     let bytes = |rate: PerDirection<Option<u64>>| by_kind(rate.map(|rate| rate.map(|rate| PerSecond(rate as f64))));
     let ops = |rate: PerDirection<Option<u32>>| by_kind(rate.map(|rate| rate.map(|rate| PerSecond(rate.into()))));
     let any = |rate: &plumb_workload::blocks::ByKind<Option<PerSecond>>| {
         rate.read.is_some() || rate.write.is_some() || rate.trim.is_some()
     };
     let minimum = MinimumRate {
-        bytes_per_second: bytes(said.rate_min),
-        ops_per_second: ops(said.rate_iops_min),
-        window: Nanos(u64::from(said.rate_cycle_ms) * MILLI),
+        bytes_per_second: bytes(rate.floor),
+        ops_per_second: ops(rate.iops_floor),
+        window: Nanos(u64::from(rate.cycle_ms) * MILLI),
     };
     let pace = Pace {
         open: None,
-        bytes_per_second: bytes(said.rate),
-        ops_per_second: ops(said.rate_iops),
+        bytes_per_second: bytes(rate.limit),
+        ops_per_second: ops(rate.iops),
         reads_count_as_writes: false,
-        arrival: said.rate_process,
+        arrival: rate.process,
         minimum: (any(&minimum.bytes_per_second) || any(&minimum.ops_per_second)).then_some(minimum),
-        catch_up_thinking: said.thinktime.is_some() && !said.rate_ignore_thinktime,
-        think: said.thinktime.map(|pause| ThinkTime {
+        catch_up_thinking: think.pause.is_some() && !rate.ignore_thinktime,
+        think: think.pause.map(|pause| ThinkTime {
             pause,
             at_once: false,
-            busy: said.thinktime_spin.unwrap_or_default().min(pause),
-            busy_cycles: said.thinkcycles.unwrap_or(0),
-            every: said.thinktime_blocks.into(),
-            counts: said.thinktime_blocks_type,
-            work: said.thinktime_iotime,
+            busy: think.spin.unwrap_or_default().min(pause),
+            busy_cycles: think.cycles.unwrap_or(0),
+            // Where only time is said, the default of one op does not count.
+            every: if think.io_time.is_some() && !copy.is_said(&THINKTIME_BLOCKS) { 0 } else { think.blocks.into() },
+            counts: think.blocks_type,
+            work: think.io_time,
         }),
-        longest_op: by_kind(said.max_latency),
-        latency_goal: said.latency_target.map(|latency| LatencyGoal {
-            latency,
+        longest_op: by_kind(latency.longest),
+        latency_goal: latency.target.map(|target| LatencyGoal {
+            latency: target,
             // By default fio checks after every op.
-            window: said.latency_window.unwrap_or_default(),
-            percent: said.latency_percentile,
-            keep_on: said.latency_run,
+            window: latency.window.unwrap_or_default(),
+            percent: latency.percentile,
+            keep_on: latency.keep_on,
         }),
         consumer: None,
-        flow: said.flow.map(|weight| WeightedFlow {
-            flow: said.flow_id,
+        flow: flow.weight.map(|weight| WeightedFlow {
+            flow: flow.group,
             weight,
-            sleep: Nanos(u64::from(said.flow_sleep_us) * MICRO),
+            sleep: Nanos(u64::from(flow.sleep_us) * MICRO),
         }),
     };
     if copy.is_poisson() && !any(&pace.bytes_per_second) && !any(&pace.ops_per_second) {
@@ -76,31 +78,31 @@ pub(super) fn pace(copy: &mut JobClone<'_>) -> Pace {
 }
 
 fn contradictions(copy: &mut JobClone<'_>) {
-    let said = &copy.job.pace;
+    let rate = &copy.job.pace.rate;
     let any_bytes =
         |rate: PerDirection<Option<u64>>| rate.read.is_some() || rate.write.is_some() || rate.trim.is_some();
     let any_ops = |rate: PerDirection<Option<u32>>| rate.read.is_some() || rate.write.is_some() || rate.trim.is_some();
     let why = "a job has one kind of rate limit; remove one";
     let mut wrongs = Vec::new();
-    if any_bytes(said.rate) && any_ops(said.rate_iops) {
+    if any_bytes(rate.limit) && any_ops(rate.iops) {
         wrongs.push(JobFault::Contradiction { first: "rate", second: "rate_iops", why });
     }
-    if any_bytes(said.rate_min) && any_ops(said.rate_iops_min) {
+    if any_bytes(rate.floor) && any_ops(rate.iops_floor) {
         wrongs.push(JobFault::Contradiction { first: "rate_min", second: "rate_iops_min", why });
     }
     let above =
         |rate: Option<u64>, least: Option<u64>| matches!((rate, least), (Some(rate), Some(least)) if rate < least);
     let why = "the minimum rate exceeds the rate limit; swap them";
     let wide = |rate: Option<u32>| rate.map(u64::from);
-    if above(said.rate.read, said.rate_min.read)
-        || above(said.rate.write, said.rate_min.write)
-        || above(said.rate.trim, said.rate_min.trim)
+    if above(rate.limit.read, rate.floor.read)
+        || above(rate.limit.write, rate.floor.write)
+        || above(rate.limit.trim, rate.floor.trim)
     {
         wrongs.push(JobFault::Contradiction { first: "rate_min", second: "rate", why });
     }
-    if above(wide(said.rate_iops.read), wide(said.rate_iops_min.read))
-        || above(wide(said.rate_iops.write), wide(said.rate_iops_min.write))
-        || above(wide(said.rate_iops.trim), wide(said.rate_iops_min.trim))
+    if above(wide(rate.iops.read), wide(rate.iops_floor.read))
+        || above(wide(rate.iops.write), wide(rate.iops_floor.write))
+        || above(wide(rate.iops.trim), wide(rate.iops_floor.trim))
     {
         wrongs.push(JobFault::Contradiction { first: "rate_iops_min", second: "rate_iops", why });
     }
@@ -109,8 +111,9 @@ fn contradictions(copy: &mut JobClone<'_>) {
 
 /// When it is steady, and ends.
 pub(super) fn steady(copy: &mut JobClone<'_>) -> Option<SteadyRule> {
-    let said = copy.job.stop.steady.clone()?;
-    let (limit, limit_is_percent) = match said.criterion.limit {
+    let said = &copy.job.stop.steady;
+    let (criterion, duration) = said.judged()?;
+    let (limit, limit_is_percent) = match criterion.limit {
         SteadyLimit::Percent(percent) => (percent, true),
         SteadyLimit::Iops(ops) => (ops, false),
         SteadyLimit::BytesPerSecond(bytes) => (bytes as f64, false),
@@ -119,7 +122,7 @@ pub(super) fn steady(copy: &mut JobClone<'_>) -> Option<SteadyRule> {
     if said.check_interval.0 < SECOND {
         let why = "the check runs at most once a second";
         copy.wrong(JobFault::Contradiction { first: "steadystate_check_interval", second: "a time below 1 s", why });
-    } else if said.duration.0 <= said.check_interval.0 || said.duration.0 % said.check_interval.0 != 0 {
+    } else if duration.0 <= said.check_interval.0 || duration.0 % said.check_interval.0 != 0 {
         let why = "the window must be a multiple of the interval and longer than it";
         copy.wrong(JobFault::Contradiction {
             first: "steadystate_duration",
@@ -128,18 +131,18 @@ pub(super) fn steady(copy: &mut JobClone<'_>) -> Option<SteadyRule> {
         });
     }
     Some(SteadyRule {
-        figure: match said.criterion.figure {
+        figure: match criterion.figure {
             Figure::Iops => SteadyFigure::Ops,
             Figure::Bandwidth => SteadyFigure::Bytes,
             Figure::Latency => SteadyFigure::Latency,
         },
-        judged: match said.criterion.test {
+        judged: match criterion.test {
             SteadyTest::Deviation => SteadyJudged::Deviation,
             SteadyTest::Slope => SteadyJudged::Slope,
         },
         limit,
         limit_is_percent,
-        window: said.duration,
+        window: duration,
         check_every: said.check_interval,
         ramp: said.ramp_time,
         together: Vec::new(),

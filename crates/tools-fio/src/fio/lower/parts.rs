@@ -5,6 +5,7 @@ use super::clone::JobClone;
 use super::error::JobFault;
 use super::facts::Layout;
 use super::places::Places;
+use crate::fio::options::content::{REFILL_BUFFERS, SCRAMBLE_BUFFERS, ZERO_BUFFERS};
 use crate::fio::options::files::Advice;
 use crate::fio::options::memory::CpuPolicy;
 use crate::fio::options::stop::ContinueOnError;
@@ -29,7 +30,7 @@ pub(super) fn files(copy: &mut JobClone<'_>, layout: &Layout) -> FileRules {
         return FileRules { drop_cached: false, ..FileRules::default() };
     }
     let said = &copy.job.files;
-    let mut write = said.overwrite;
+    let mut write = said.layout.overwrite;
     let is_mapped = super::backend::name(copy.job) == "mmap";
     let direct = copy.job.queue.direct && !is_mapped;
     if copy.reads() && !copy.engine.calls_files && !write {
@@ -42,12 +43,12 @@ pub(super) fn files(copy: &mut JobClone<'_>, layout: &Layout) -> FileRules {
         let text = "direct=1 has no effect with ioengine=mmap: a mapping always uses the page cache";
         copy.warnings.push(text.to_owned());
     }
-    let mut drop_cached = said.invalidate;
-    if said.pre_read && drop_cached {
+    let mut drop_cached = said.hints.invalidate;
+    if said.layout.pre_read && drop_cached {
         copy.fix("invalidate is ignored, because pre_read fills the page cache");
         drop_cached = false;
     }
-    let atomic = copy.job.direction.atomic;
+    let atomic = copy.job.direction.ops.atomic;
     if atomic && !copy.engine.writes_atomically && !copy.is_foreign() {
         let why = "only these can pass RWF_ATOMIC";
         copy.wrong(JobFault::Needs { option: "atomic", needs: "ioengine=pvsync2, libaio or io_uring", why });
@@ -55,18 +56,18 @@ pub(super) fn files(copy: &mut JobClone<'_>, layout: &Layout) -> FileRules {
     FileRules {
         new: NewModes::default(),
         prepare: PrepareFiles {
-            create: said.allow_create,
+            create: said.layout.allow_create,
             write,
-            allocation: said.fallocate,
-            flush: said.create_fsync,
-            one_at_a_time: said.create_serialize,
+            allocation: said.layout.fallocate,
+            flush: said.layout.create_fsync,
+            one_at_a_time: said.layout.create_serialize,
             later: false,
         },
         direct,
         open_mode: copy.job.durability.sync,
         drop_cached,
-        read_first: said.pre_read,
-        hint: match said.advice {
+        read_first: said.layout.pre_read,
+        hint: match said.hints.advice {
             Advice::None => AccessHint::None,
             Advice::ByPattern if copy.replays() => AccessHint::None,
             Advice::ByPattern if copy.is_random() => AccessHint::Random,
@@ -75,16 +76,16 @@ pub(super) fn files(copy: &mut JobClone<'_>, layout: &Layout) -> FileRules {
             Advice::NoReuse => AccessHint::NoReuse,
         },
         advice: Advices { mapping: huge_pages(copy), ..Advices::default() },
-        write_life: said.write_hint,
+        write_life: said.hints.write_hint,
         lock: said.lock,
         record_lock: None,
-        create_on_open: said.create_on_open,
-        create_only: said.create_only,
+        create_on_open: said.layout.create_on_open,
+        create_only: said.layout.create_only,
         // The ranges begin behind the files as they were; only a replay has none.
         append: said.append && copy.replays(),
-        allow_mounted: said.allow_mounted_write,
-        unlink: said.unlink,
-        unlink_each_loop: said.unlink_each_loop,
+        allow_mounted: said.layout.allow_mounted_write,
+        unlink: said.removal.unlink,
+        unlink_each_loop: said.removal.unlink_each_loop,
         atomic_writes: atomic && copy.writes(),
         at_open: AtOpen::default(),
     }
@@ -144,19 +145,19 @@ pub(super) fn content(copy: &mut JobClone<'_>) -> BufferContent {
         copy.fix("zeros are written, because only zeros compress by 100 %");
         zero = true;
         compress = 0;
-    } else if compress > 0 && !refill && !copy.is_said("refill_buffers") {
+    } else if compress > 0 && !refill && !copy.is_said(&REFILL_BUFFERS) {
         copy.fix("refill_buffers is set, because buffers are to be compressible");
         refill = true;
     }
     let verifies = copy.job.verify.method.is_some();
-    if verifies && !refill && !copy.is_said("refill_buffers") {
+    if verifies && !refill && !copy.is_said(&REFILL_BUFFERS) {
         copy.fix("refill_buffers is set, because writes are verified");
         refill = true;
     }
     let dedupe = said.dedupe_percentage.unwrap_or(0).min(100) as u8;
     let mode = said.dedupe_mode;
     if dedupe > 0 && mode == DedupeMode::WorkingSet {
-        if copy.job.direction.size.is_none() {
+        if copy.job.direction.region.size.is_none() {
             let why = "the working set is a percentage of it";
             copy.wrong(JobFault::Needs { option: "dedupe_mode=working_set", needs: "size", why });
         } else if copy.names.count() != 1 {
@@ -175,7 +176,7 @@ pub(super) fn content(copy: &mut JobClone<'_>) -> BufferContent {
         refill,
         refill_percent: 100,
         // Zeros that were asked for stay zeros, unless a change was asked for as well.
-        scramble: said.scramble && (!(said.zero && copy.is_said("zero_buffers")) || copy.is_said("scramble_buffers")),
+        scramble: said.scramble && (!(said.zero && copy.is_said(&ZERO_BUFFERS)) || copy.is_said(&SCRAMBLE_BUFFERS)),
         pattern: pattern(&said.pattern),
         compress_percent: compress,
         compress_chunk: Bytes(said.compress_chunk_bytes.into()),
@@ -289,7 +290,8 @@ pub(super) fn process(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Proce
         run_before: identity.exec_prerun.clone(),
         run_after: identity.exec_postrun.clone(),
         // All copies of a job write to the same file, as with fio.
-        run_name: (identity.exec_prerun.is_some() || identity.exec_postrun.is_some()).then(|| copy.job.section.clone()),
+        run_name: (identity.exec_prerun.is_some() || identity.exec_postrun.is_some())
+            .then(|| copy.job.section.name.clone()),
     };
     for node in missing {
         copy.unsupported("numa_cpu_nodes", format!("there is no NUMA node {node}; `lscpu` lists them"));

@@ -178,10 +178,10 @@ fn ends(copy: &JobClone<'_>, layout: &Layout, companion: Option<&Companion>) -> 
     if let Some(runtime) = stop.runtime {
         ways.push(format!("after {runtime}"));
     }
-    if let Some(count) = copy.job.direction.number_ios {
+    if let Some(count) = copy.job.direction.region.number_ios {
         ways.push(format!("after {count} ops"));
     }
-    if stop.steady.is_some() {
+    if stop.steady.judged().is_some() {
         ways.push("when steady".to_owned());
     }
     if let Some(Activity::Busy(busy)) = companion.map(|companion| &companion.does)
@@ -202,7 +202,7 @@ fn ends(copy: &JobClone<'_>, layout: &Layout, companion: Option<&Companion>) -> 
     if let Some(ramp) = stop.ramp_time {
         let _ = write!(text, "; the first {ramp} is not measured");
     }
-    if let Some(bytes) = copy.job.direction.ramp_size {
+    if let Some(bytes) = copy.job.direction.region.ramp_size {
         let _ = write!(text, "; the first {} is not measured", Bytes(bytes));
     }
     text

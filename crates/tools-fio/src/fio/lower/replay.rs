@@ -131,7 +131,7 @@ pub(super) fn recorded(
 /// The files of a replay: those of the recording, or the one to which all ops go. Where the recording has just the files that
 /// this copy would have without it, they are its own by the names that it makes up, and not names that somebody said.
 pub(super) fn names(job: &FioJob, copy: u32, recorded: &Recorded, places: &mut dyn Places) -> Result<Names, JobFault> {
-    let directory = job.files.directories.first();
+    let directory = job.files.names.directories.first();
     let placed = |name: &str| match directory {
         // A recording made in a directory has names that are whole already.
         Some(directory) if !name.starts_with('/') => Path::new(directory).join(name),
@@ -209,11 +209,11 @@ pub(super) fn recording(copy: &mut JobClone<'_>, recorded: &Recorded) -> Recordi
         waits: recorded.waits,
         loops: u64::from(copy.job.identity.loops.max(1)),
         repeat_until_time: stop.time_based && stop.runtime.is_some(),
-        io_bytes: match copy.job.direction.io_size {
+        io_bytes: match copy.job.direction.region.io_size {
             Some(crate::fio::value::FileRegion::Bytes(bytes)) if bytes > 0 => Some(Bytes(bytes)),
             _ => None,
         },
-        max_ops: copy.job.direction.number_ios,
+        max_ops: copy.job.direction.region.number_ios,
         ..Recording::new(PathBuf::from(&recorded.path), Bytes(recorded.files.largest_bytes.max(1)))
     };
     if recorded.files.waits > 0 && recorded.waits == Waits::Manual && !replay.no_stall {

@@ -29,7 +29,7 @@ fn percent_of(bytes: u64, percent: u8) -> u64 {
 }
 
 fn files(copy: &JobClone<'_>, places: &mut dyn Places) -> Vec<File> {
-    let is_regular = |found: Found| match copy.job.files.filetype {
+    let is_regular = |found: Found| match copy.job.files.names.filetype {
         FileType::Unstated => matches!(found, Found::Absent | Found::Regular { .. } | Found::Unreadable),
         FileType::Regular => true,
         FileType::Block | FileType::Character => false,
@@ -66,12 +66,12 @@ fn start(copy: &JobClone<'_>, file: &File) -> Result<u64, JobFault> {
         let why = "a percentage refers to an existing file";
         file.length.ok_or(JobFault::Needs { option, needs: "a file of known length", why })
     };
-    let (increment, is_relative) = match work.offset_increment {
+    let (increment, is_relative) = match work.region.offset_increment {
         FileRegion::Bytes(bytes) => (bytes, false),
         FileRegion::Percent(0) | FileRegion::Zones(_) => (0, false),
         FileRegion::Percent(percent) => (percent_of(whole("offset_increment")?, percent), true),
     };
-    let (first, is_relative) = match work.offset {
+    let (first, is_relative) = match work.region.offset {
         FileRegion::Bytes(bytes) => (bytes, is_relative),
         FileRegion::Percent(0) | FileRegion::Zones(_) => (0, is_relative),
         FileRegion::Percent(percent) => (percent_of(whole("offset")?, percent), true),
@@ -81,7 +81,7 @@ fn start(copy: &JobClone<'_>, file: &File) -> Result<u64, JobFault> {
     if !is_relative {
         return Ok(start);
     }
-    let align = work.offset_align.map_or_else(|| copy.min_block(), u64::from).max(1);
+    let align = work.region.offset_align.map_or_else(|| copy.min_block(), u64::from).max(1);
     Ok(start.div_ceil(align).saturating_mul(align))
 }
 
@@ -106,10 +106,10 @@ fn resolve(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Result<Layout, J
     let work = &copy.job.direction;
     let rules = &copy.job.files;
     for (option, region) in [
-        ("size", work.size),
-        ("io_size", work.io_size),
-        ("offset", Some(work.offset)),
-        ("offset_increment", Some(work.offset_increment)),
+        ("size", work.region.size),
+        ("io_size", work.region.io_size),
+        ("offset", Some(work.region.offset)),
+        ("offset_increment", Some(work.region.offset_increment)),
     ] {
         if region.is_some_and(JobClone::is_zones) {
             if copy.is_zoned() {
@@ -124,7 +124,7 @@ fn resolve(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Result<Layout, J
     let files = files(copy, places);
     let count = files.len() as u64;
     let total = files.iter().try_fold(0_u64, |sum, file| Some(sum.saturating_add(file.length?)));
-    let said_bytes = match work.size {
+    let said_bytes = match work.region.size {
         Some(FileRegion::Bytes(bytes)) => bytes,
         _ => 0,
     };
@@ -182,7 +182,7 @@ fn resolve(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Result<Layout, J
                 }
             },
         };
-        if let Some(FileRegion::Percent(percent @ 0..100)) = work.size {
+        if let Some(FileRegion::Percent(percent @ 0..100)) = work.region.size {
             let whole = length.saturating_add(start);
             length = percent_of(whole, percent).min(whole - start);
             length -= length % block;
@@ -194,7 +194,7 @@ fn resolve(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Result<Layout, J
                 why: format!("the end is beyond the maximum file size, {LONGEST}"),
             });
         };
-        moved = moved.saturating_add(match work.io_size {
+        moved = moved.saturating_add(match work.region.io_size {
             Some(FileRegion::Percent(percent)) => percent_of(length, percent),
             _ => length,
         });
@@ -210,12 +210,12 @@ fn resolve(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Result<Layout, J
     if size < block {
         return Err(JobFault::SizeBelowBlock { size, block });
     }
-    layout.io_bytes = match work.io_size {
+    layout.io_bytes = match work.region.io_size {
         Some(FileRegion::Bytes(bytes)) if bytes > 0 => Some(Bytes(bytes)),
         _ if size != layout.bytes => Some(Bytes(size)),
         _ => None,
     };
-    if let (Some(steady), [range]) = (work.steady_state, layout.ranges.as_slice()) {
+    if let (Some(steady), [range]) = (work.steady_state.wanted(), layout.ranges.as_slice()) {
         let block = smallest(&work.sizes().write);
         if let Some(why) = steady.problem_in(range.length.0, block) {
             return Err(JobFault::Unsupported { option: "sprandom".to_owned(), why });
@@ -244,7 +244,8 @@ fn one_op_a_file(copy: &mut JobClone<'_>, layout: &mut Layout, block: u64) -> Re
         *range = FileRange { start: Bytes(0), length: Bytes(block) };
     }
     layout.bytes = block * layout.ranges.len() as u64;
-    layout.io_bytes = layout.io_bytes.filter(|bytes| bytes.0 > layout.bytes && copy.job.direction.io_size.is_some());
+    layout.io_bytes =
+        layout.io_bytes.filter(|bytes| bytes.0 > layout.bytes && copy.job.direction.region.io_size.is_some());
     Ok(())
 }
 

@@ -3,9 +3,9 @@
 use super::clone::JobClone;
 use super::error::JobFault;
 use super::facts::{Layout, by_kind, smallest};
-use crate::fio::options::direction::{Generator, KindSizes};
+use crate::fio::options::direction::{Generator, KindSizes, NORANDOMMAP, RANDOM_GENERATOR, RANDSEED};
 use crate::fio::options::queue::SubmitMode;
-use crate::fio::options::zones::ZoneMode;
+use crate::fio::options::zones::{ZONEMODE, ZONERANGE, ZONESKIP, ZoneMode};
 use crate::fio::value::direction::{AccessOrder as Said, Ops};
 use crate::fio::value::distribution::RandomDistribution;
 use crate::fio::value::{Compat, FileRegion};
@@ -40,9 +40,9 @@ fn stream(copy: &mut JobClone<'_>, layout: &Layout) -> Stream {
         Bytes(align.filter(|align| is_random && *align > 0).unwrap_or_else(|| smallest(sizes)))
     };
     let align = ByKind {
-        read: aligned(work.ba.read, &sizes.read),
-        write: aligned(work.ba.write, &sizes.write),
-        trim: aligned(work.ba.trim, &sizes.trim),
+        read: aligned(work.blocks.ba.read, &sizes.read),
+        write: aligned(work.blocks.ba.write, &sizes.write),
+        trim: aligned(work.blocks.ba.trim, &sizes.trim),
     };
     let percent = |percent: u32| u8::try_from(percent.min(100)).unwrap_or(100);
     let opens = copy.job.files.openfiles;
@@ -55,33 +55,33 @@ fn stream(copy: &mut JobClone<'_>, layout: &Layout) -> Stream {
         },
         sequencer: work.sequencer,
         sizes: by_kind(sizes.map(size)),
-        unaligned_sizes: work.bs_unaligned,
-        sizes_by_order: work.bs_is_seq_rand,
+        unaligned_sizes: work.blocks.bs_unaligned,
+        sizes_by_order: work.blocks.bs_is_seq_rand,
         align,
-        random_percent: by_kind(work.percentage_random.map(percent)),
+        random_percent: by_kind(work.random.percentage_random.map(percent)),
         distribution: distribution(copy),
         coverage: Coverage::Again,
-        generator: match work.generator {
+        generator: match work.random.generator {
             Generator::Tausworthe64 => RandomGenerator::Taus258,
             // A generator that is said is kept, as in fio, even where it is too narrow.
-            Generator::Tausworthe if copy.is_said("random_generator") => RandomGenerator::Taus88Only,
+            Generator::Tausworthe if copy.is_said(&RANDOM_GENERATOR) => RandomGenerator::Taus88Only,
             Generator::Tausworthe | Generator::Lfsr => RandomGenerator::Taus88,
         },
         seed: copy.seed,
         // As in fio 3.42; in earlier versions offsets did not follow from a seed unless `randrepeat` was off.
         seeding: Seeding::All,
         // A seed that is said holds for the whole job; the default one begins again with each loop.
-        reseed_each_loop: !work.seed_is_said && work.randrepeat,
+        reseed_each_loop: !copy.is_said(&RANDSEED) && work.random.randrepeat,
         worker_number: copy.thread_number,
         ranges: layout.ranges.clone(),
         file_choice: copy.job.files.service,
         open_files: opens.filter(|open| (*open as usize) < copy.names.count()),
         io_bytes: layout.io_bytes,
-        max_ops: work.number_ios,
+        max_ops: work.region.number_ios,
         loops: u64::from(copy.job.identity.loops.max(1)),
         repeat_until_time: copy.job.stop.time_based && copy.job.stop.runtime.is_some(),
         fill_device: copy.job.files.fill_device,
-        ranges_per_trim: work.num_range,
+        ranges_per_trim: work.ops.num_range,
         trim_amid: trim_amid(copy),
         zones: None,
         no_overlap_in_flight: false,
@@ -102,10 +102,10 @@ fn size(sizes: KindSizes) -> JobSize {
 /// Along a curve, every block can come up, as was meant; with `--compat=strict`, draws are fio's own.
 fn distribution(copy: &JobClone<'_>) -> OffsetDistribution {
     let work = &copy.job.direction;
-    if let Some(steady) = work.steady_state {
+    if let Some(steady) = work.steady_state.wanted() {
         return OffsetDistribution::SteadyState(steady);
     }
-    match &work.distribution {
+    match &work.random.distribution {
         RandomDistribution::Uniform => OffsetDistribution::Uniform,
         RandomDistribution::Curved { curve, center } => {
             let path = |number| copy.names.path(number);
@@ -123,7 +123,7 @@ fn distribution(copy: &JobClone<'_>) -> OffsetDistribution {
         RandomDistribution::ZonedBytes(zones) => OffsetDistribution::ZonedBytes(by_kind(zones.clone().map(|zones| {
             zones.iter().map(|zone| Zone { access_percent: zone.access_percent, size: Bytes(zone.size) }).collect()
         }))),
-        RandomDistribution::Sequence(blocks) if work.sequence_goes_on => {
+        RandomDistribution::Sequence(blocks) if work.random.sequence_goes_on => {
             OffsetDistribution::SequenceOnward(blocks.clone())
         }
         RandomDistribution::Sequence(blocks) => OffsetDistribution::Sequence(blocks.clone()),
@@ -168,25 +168,25 @@ fn coverage(copy: &mut JobClone<'_>) -> Coverage {
     if !copy.is_random() {
         return Coverage::default();
     }
-    if work.steady_state.is_some() {
-        for option in ["random_generator", "norandommap"] {
-            if !copy.is_said(option) {
-                let value = if option == "norandommap" { "" } else { "=lfsr" };
-                copy.fix(format!("{option}{value} is set, because sprandom needs it"));
-            }
+    if work.steady_state.is_on {
+        if !copy.is_said(&RANDOM_GENERATOR) {
+            copy.fix("random_generator=lfsr is set, because sprandom needs it");
+        }
+        if !copy.is_said(&NORANDOMMAP) {
+            copy.fix("norandommap is set, because sprandom needs it");
         }
         return Coverage::Again;
     }
-    if copy.has_own_alignment() && !work.norandommap {
+    if copy.has_own_alignment() && !work.random.norandommap {
         copy.fix("norandommap is set, because `ba` differs from the block size and covered blocks cannot be tracked");
     }
-    if work.distribution != RandomDistribution::Uniform {
-        if !work.norandommap {
+    if work.random.distribution != RandomDistribution::Uniform {
+        if !work.random.norandommap {
             copy.fix("norandommap is set, because a non-uniform distribution repeats blocks");
         }
         return Coverage::Again;
     }
-    match work.generator {
+    match work.random.generator {
         Generator::Lfsr => Coverage::OnceByRegister,
         _ if copy.forgets_blocks() => Coverage::Again,
         _ => Coverage::Once,
@@ -233,7 +233,7 @@ fn without_strides(copy: &mut JobClone<'_>) {
         return;
     }
     if zones.size_bytes.is_some() {
-        copy.wrong(match copy.is_said("zonemode") {
+        copy.wrong(match copy.is_said(&ZONEMODE) {
             true => {
                 let why = "zonesize has no meaning without zones; remove one of them";
                 JobFault::Contradiction { first: "zonemode=none", second: "zonesize", why }
@@ -245,15 +245,14 @@ fn without_strides(copy: &mut JobClone<'_>) {
         });
         return;
     }
-    for option in ["zoneskip", "zonerange"] {
-        if copy.is_said(option) {
-            copy.warnings.push(format!("{option} has no effect without zonemode=strided and zonesize"));
-        }
+    let said = [(ZONESKIP.name(), copy.is_said(&ZONESKIP)), (ZONERANGE.name(), copy.is_said(&ZONERANGE))];
+    for (option, _) in said.into_iter().filter(|(_, is_said)| *is_said) {
+        copy.warnings.push(format!("{option} has no effect without zonemode=strided and zonesize"));
     }
 }
 
 fn no_overlap(copy: &mut JobClone<'_>) -> bool {
-    if !copy.job.direction.serialize_overlap {
+    if !copy.job.direction.ops.serialize_overlap {
         return false;
     }
     let one_reader_or_depth = !(copy.writes() || copy.trims()) || copy.job.queue.iodepth <= 1;

@@ -16,6 +16,7 @@ use plumb_workload::pace::{SteadyFigure, SteadyJudged};
 use plumb_workload::phase::ErrorOrigin;
 use plumb_workload::{Activity, Backend, Bytes, Nanos, Target, WhenDone, WorkerGroup};
 use plumb_workload_text::native;
+use plumb_workload_text::validate::validate;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -91,7 +92,7 @@ fn read(text: &str) -> fio::Fio {
 const GIB: u64 = 1 << 30;
 
 fn on(paths: &[(&str, Found)], text: &str) -> Result<Lowered, LowerErrors> {
-    lower(&read(text), &mut known(paths), Entropy(7))
+    lower(&read(text), &mut known(paths), Entropy(7), validate)
 }
 
 /// Lowered, and read back from its native form.
@@ -465,7 +466,7 @@ fn options_that_contradict_one_another_are_refused() {
         &Machine::default(),
         &mut OneFile("[a]\nsize=1m\nrw=write\n".to_owned()),
     );
-    let refused = lower(&read_only.unwrap(), &mut known(&[]), Entropy(1)).unwrap_err().to_string();
+    let refused = lower(&read_only.unwrap(), &mut known(&[]), Entropy(1), validate).unwrap_err().to_string();
     assert!(refused.contains("--readonly forbids"), "{refused}");
 }
 
@@ -580,7 +581,7 @@ proptest! {
         if let Ok(fio) = fio::read(&words, &Machine::default(), &mut OneFile(text)) {
             let disk = known(&[("/dev/x", Found::Block { bytes: GIB }), ("f", Found::Regular { bytes: 5_000 })]);
             let mut disk = disk;
-            if let Ok(lowered) = lower(&fio, &mut disk, Entropy(u64::MAX)) {
+            if let Ok(lowered) = lower(&fio, &mut disk, Entropy(u64::MAX), validate) {
                 round_trip(&lowered);
                 prop_assert!(!plan(&lowered.plan).is_empty());
             }
@@ -616,9 +617,9 @@ fn job_texts() -> impl Strategy<Value = String> {
         Just("a".to_owned()),
     ];
     let option = (proptest::sample::select(works), value, any::<proptest::sample::Index>()).prop_map(
-        |(option, value, choice)| match option.kind.choices() {
+        |(option, value, choice)| match option.kind().choices() {
             [] if option.name == "numjobs" || option.name == "nrfiles" => format!("{}=3", option.name),
-            [] if option.kind == options::kind::Kind::Flag => option.name.to_owned(),
+            [] if option.kind() == fio::value::kind::Kind::Flag => option.name.to_owned(),
             [] => format!("{}={value}", option.name),
             words => format!("{}={}", option.name, choice.get(words)),
         },

@@ -4,6 +4,7 @@ use super::clone::JobClone;
 use super::error::JobFault;
 use super::facts::{Layout, largest, smallest};
 use super::parts::pattern;
+use crate::fio::options::verify::{VERIFY_HEADER_SEED, VERIFY_WRITE_SEQUENCE};
 use crate::fio::value::direction::AccessOrder;
 use plumb_workload::Bytes;
 use plumb_workload::Verify;
@@ -90,11 +91,11 @@ fn may_overlap(copy: &JobClone<'_>, layout: &Layout) -> bool {
         AccessOrder::Sequential { skip_bytes } => skip_bytes != 0,
         AccessOrder::Random { ops_per_draw } => ops_per_draw > 1,
     };
-    copy.forgets_blocks() || work.softrandommap || jumps || moved > layout.bytes
+    copy.forgets_blocks() || work.random.softrandommap || jumps || moved > layout.bytes
 }
 
 fn forgets_number(copy: &mut JobClone<'_>, layout: &Layout) -> bool {
-    if copy.is_said("verify_write_sequence") {
+    if copy.is_said(&VERIFY_WRITE_SEQUENCE) {
         return false;
     }
     let out_of_order = copy.forgets_blocks() && copy.depth() > 1;
@@ -106,7 +107,7 @@ fn forgets_number(copy: &mut JobClone<'_>, layout: &Layout) -> bool {
 }
 
 fn forgets_seed(copy: &mut JobClone<'_>, layout: &Layout) -> bool {
-    if copy.is_said("verify_header_seed") {
+    if copy.is_said(&VERIFY_HEADER_SEED) {
         return false;
     }
     let forgets =
@@ -121,7 +122,7 @@ fn doubts(copy: &mut JobClone<'_>) {
     let job = copy.job;
     let reads_back = copy.writes() && job.verify.do_verify;
     let names_are_shared =
-        !job.files.filenames.is_empty() || !job.files.filename_format.to_lowercase().contains("$jobnum");
+        !job.files.names.filenames.is_empty() || !job.files.names.filename_format.to_lowercase().contains("$jobnum");
     if reads_back && job.identity.numjobs > 1 && names_are_shared && copy.number == 0 {
         copy.warnings.push(
             "several copies write to the same files, so verification may fail on blocks of another copy".to_owned(),

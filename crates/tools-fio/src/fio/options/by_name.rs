@@ -6,8 +6,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// Something of each option, by its name.
 pub(super) type ByName<T> = HashMap<&'static str, T, BuildHasherDefault<NameHasher>>;
 
-/// A job asks for each option by its name, and a file can have thousands of jobs: FNV-1a is quick for short names, and
-/// the names are the table's own.
+/// A file can have thousands of jobs, and each of their lines is looked up: FNV-1a is quick for short names, and the
+/// names are the table's own.
 pub(super) struct NameHasher(u64);
 
 impl Default for NameHasher {

@@ -1,83 +1,79 @@
 //! What is written.
 
-use super::keywords::{Word, words};
-use super::kind::{ANY, Kind, Slots, Special, at_most};
-use super::spec::{Category, Shelf, UsageTier, row};
-use super::values::OptionValues;
+use super::keywords::words;
+use super::row::{Row, options, row};
+use super::spec::UsageTier::{One, Two};
+use super::spec::{Category, Shelf};
+use crate::fio::value::Maybe;
+use crate::fio::value::kind::{ANY, at_most};
 use crate::fio::value::pattern::Piece;
+use crate::fio::value::syntax::{Count, FLAG, PATTERN, Plain, SWITCH, Word, choice};
 use plumb_workload::content::DedupeMode;
 
-/// What is written.
-pub(super) static SHELF: Shelf = Shelf {
-    category: Category::Content,
-    options: &[
-        row("zero_buffers", UsageTier::Two, Kind::Flag).doc("Write zeros."),
-        row("refill_buffers", UsageTier::One, Kind::Flag).doc("Generate new random data for every write."),
-        row("scramble_buffers", UsageTier::Two, Kind::Switch)
-            .default("1")
-            .doc("Change a few bytes of each buffer, so that no two writes are identical."),
-        row("buffer_pattern", UsageTier::Two, Kind::Special(Special::Pattern)).doc("Pattern to fill buffers with."),
-        row("buffer_compress_percentage", UsageTier::Two, Kind::Whole(Slots::One, at_most(100)))
-            .doc("Target compressibility of the buffers, in percent."),
-        row("buffer_compress_chunk", UsageTier::Two, Kind::Whole(Slots::One, ANY))
-            .default("512")
-            .doc("Granularity of buffer_compress_percentage, in bytes."),
-        row("dedupe_percentage", UsageTier::Two, Kind::Whole(Slots::One, at_most(100)))
-            .doc("Percentage of duplicate buffers."),
-        row("dedupe_mode", UsageTier::Two, Kind::Choice(DedupeMode::WORDS))
-            .default("repeat")
-            .doc("Source of duplicates: the previous buffer, or a working set."),
-        row("dedupe_working_set_percentage", UsageTier::Two, Kind::Whole(Slots::One, at_most(100)))
-            .default("5")
-            .doc("Size of that working set, as a percentage of the job's size."),
-        row("dedupe_global", UsageTier::Two, Kind::Switch).default("0").doc("Share the working set between all jobs."),
-    ],
-};
+/// Contents of the buffers.
+pub(super) static SHELF: Shelf = Shelf { category: Category::Content, groups: &[ContentOptions::ROWS] };
 
-/// What is written.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ContentOptions {
-    /// Zeros.
-    pub zero: bool,
-    /// New random data for every write.
-    pub refill: bool,
-    /// A little change in each buffer.
-    pub scramble: bool,
-    /// This pattern; empty if none is given.
-    pub pattern: Vec<Piece>,
-    /// Percent each buffer can be compressed by.
-    pub compress_percentage: Option<u32>,
-    /// Within this many bytes.
-    pub compress_chunk_bytes: u32,
-    /// Percentage of buffers that repeat.
-    pub dedupe_percentage: Option<u32>,
-    /// Which ones.
-    pub dedupe_mode: DedupeMode,
-    /// Size of the set, in percent of the job.
-    pub dedupe_working_set_percentage: u32,
-    /// Share the set among all jobs.
-    pub dedupe_global: bool,
-}
+// Rows that other code asks about.
+pub(in crate::fio) const ZERO_BUFFERS: Row<Plain<bool>> = row("zero_buffers", Two, FLAG);
 
-impl ContentOptions {
-    pub(in crate::fio) fn of(values: &OptionValues) -> ContentOptions {
-        ContentOptions {
-            zero: values.switch("zero_buffers"),
-            refill: values.switch("refill_buffers"),
-            scramble: values.switch("scramble_buffers"),
-            pattern: values.pattern("buffer_pattern").unwrap_or_default(),
-            compress_percentage: values.maybe_count("buffer_compress_percentage"),
-            compress_chunk_bytes: values.count("buffer_compress_chunk"),
-            dedupe_percentage: values.maybe_count("dedupe_percentage"),
-            dedupe_mode: DedupeMode::of(values),
-            dedupe_working_set_percentage: values.count("dedupe_working_set_percentage"),
-            dedupe_global: values.switch("dedupe_global"),
-        }
+pub(in crate::fio) const REFILL_BUFFERS: Row<Plain<bool>> = row("refill_buffers", One, FLAG);
+
+pub(in crate::fio) const SCRAMBLE_BUFFERS: Row<Plain<bool>> = row("scramble_buffers", Two, SWITCH).default("1");
+
+options! {
+    /// Contents of the buffers.
+    pub struct ContentOptions in content {
+        /// Write zeros.
+        zero: bool = ZERO_BUFFERS;
+        /// Generate new random data for every write.
+        refill: bool = REFILL_BUFFERS;
+        /// Change a few bytes of each buffer, so that no two writes are identical.
+        scramble: bool = SCRAMBLE_BUFFERS;
+        /// Pattern to fill buffers with.
+        pattern: Vec<Piece> = row("buffer_pattern", Two, PATTERN);
+        /// Target compressibility of the buffers, in percent.
+        compress_percentage: Option<u32> = row("buffer_compress_percentage", Two, Maybe(Count(at_most(100))));
+        /// Granularity of buffer_compress_percentage, in bytes.
+        compress_chunk_bytes: u32 = row("buffer_compress_chunk", Two, Count(ANY)).default("512");
+        /// Percentage of duplicate buffers.
+        dedupe_percentage: Option<u32> = row("dedupe_percentage", Two, Maybe(Count(at_most(100))));
+        /// Source of duplicates: the previous buffer, or a working set.
+        dedupe_mode: DedupeMode = row("dedupe_mode", Two, choice::<DedupeMode>()).default("repeat");
+        /// Size of that working set, as a percentage of the job's size.
+        dedupe_working_set_percentage: u32 = row("dedupe_working_set_percentage", Two, Count(at_most(100))).default("5");
+        /// Share the working set between all jobs.
+        dedupe_global: bool = row("dedupe_global", Two, SWITCH).default("0");
     }
 }
 
 words! {
-    for DedupeMode, "dedupe_mode":
+    for DedupeMode:
     Repeat = "repeat",
     WorkingSet = "working_set",
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::assert_each_sets;
+    use super::*;
+
+    // Protects: each option sets its own field to the value of its text.
+    #[test]
+    fn each_option_sets_its_field() {
+        assert_each_sets(
+            &SHELF,
+            &[
+                ("zero_buffers", |job| job.content.zero),
+                ("refill_buffers", |job| job.content.refill),
+                ("scramble_buffers=0", |job| !job.content.scramble),
+                ("buffer_pattern=0xff", |job| job.content.pattern == [Piece::Bytes(vec![0xff])]),
+                ("buffer_compress_percentage=7", |job| job.content.compress_percentage == Some(7)),
+                ("buffer_compress_chunk=7", |job| job.content.compress_chunk_bytes == 7),
+                ("dedupe_percentage=7", |job| job.content.dedupe_percentage == Some(7)),
+                ("dedupe_mode=working_set", |job| job.content.dedupe_mode == DedupeMode::WorkingSet),
+                ("dedupe_working_set_percentage=7", |job| job.content.dedupe_working_set_percentage == 7),
+                ("dedupe_global=1", |job| job.content.dedupe_global),
+            ],
+        );
+    }
 }

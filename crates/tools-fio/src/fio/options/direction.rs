@@ -1,217 +1,163 @@
 //! What is done: reads, writes and trims, where, and in which sizes.
 
-use super::keywords::{Word, words};
-use super::kind::{ANY, Kind, Slots, Special, at_least, at_most, between};
-use super::spec::{Category, Shelf, UsageTier, row};
-use super::values::OptionValues;
+use super::keywords::words;
+use super::row::{Row, options, row};
+use super::spec::UsageTier::{Gone, One, Three, Two};
+use super::spec::{Category, Shelf};
 use crate::fio::value::direction::JobDirection;
 use crate::fio::value::distribution::RandomDistribution;
+use crate::fio::value::kind::{ANY, at_least, at_most, between};
 use crate::fio::value::split::SplitShare;
-use crate::fio::value::{Between, FileRegion, PerDirection};
+use crate::fio::value::syntax::{
+    Choice, Count, DIRECTION, DISTRIBUTION, FLAG, Floats, Plain, REGION, SPLIT, SWITCH, Wide, Word, choice,
+};
+use crate::fio::value::{Between, Each, EachRange, EachUnlessZero, FileRegion, Map, Maybe, PerDirection, UnlessZero};
 use plumb_workload::Bytes;
 use plumb_workload::blocks::fio::{Sequencer, SteadyState};
 
-/// What is done: reads, writes and trims, where, and in which sizes.
+/// Reads, writes and trims: which, where, and in which sizes.
 pub(super) static SHELF: Shelf = Shelf {
     category: Category::Direction,
-    options: &[
-        row("rw", UsageTier::One, Kind::Special(Special::Direction)).or("readwrite").default("read").doc(
-            "I/O direction and pattern; `:N` draws a random offset only every N ops, or skips N bytes after each \
-             sequential op.",
-        ),
-        row("rw_sequencer", UsageTier::Two, Kind::Choice(Sequencer::WORDS))
-            .default("sequential")
-            .doc("What the `:N` of rw does: continue sequentially, or repeat the same offset."),
-        row("rwmixread", UsageTier::One, Kind::Whole(Slots::One, at_most(100)))
-            .default("50")
-            .doc("Percentage of reads in a mixed workload."),
-        row("rwmixwrite", UsageTier::One, Kind::Whole(Slots::One, at_most(100)))
-            .default("50")
-            .doc("Percentage of writes in a mixed workload."),
-        row("size", UsageTier::One, Kind::Region)
-            .doc("Region of the files the job uses: bytes, a percentage or zones."),
-        row("io_size", UsageTier::One, Kind::Region).or("io_limit").doc("Total amount to transfer; defaults to size."),
-        row("ramp_size", UsageTier::Two, Kind::Wide(Slots::One, at_least(1)))
-            .doc("Amount to transfer before measuring starts."),
-        row("offset", UsageTier::One, Kind::Region)
-            .or("fileoffset")
-            .default("0")
-            .doc("Offset in the file at which the job starts."),
-        row("offset_align", UsageTier::Two, Kind::Whole(Slots::One, ANY))
-            .default("0")
-            .doc("Alignment of an offset given as a percentage."),
-        row("offset_increment", UsageTier::Two, Kind::Region)
-            .default("0")
-            .doc("Added to the offset of each further copy of the job."),
-        row("number_ios", UsageTier::One, Kind::Wide(Slots::One, ANY)).default("0").doc("Stop after N ops."),
-        row("bs", UsageTier::One, Kind::Wide(Slots::Three, at_least(1)))
-            .or("blocksize")
-            .default("4096")
-            .doc("Block size, for reads, writes and trims."),
-        row("ba", UsageTier::Two, Kind::Wide(Slots::Three, at_least(1)))
-            .or("blockalign")
-            .doc("Alignment of random offsets; defaults to the block size."),
-        row("bsrange", UsageTier::One, Kind::Ranges)
-            .or("blocksize_range")
-            .doc("Range from which block sizes are drawn."),
-        row("bssplit", UsageTier::One, Kind::Special(Special::Split))
-            .doc("List of block sizes and the percentage of each."),
-        row("bs_unaligned", UsageTier::Two, Kind::Flag)
-            .or("blocksize_unaligned")
-            .doc("Allow any block size within the range, not only multiples of the smallest."),
-        row("bs_is_seq_rand", UsageTier::Two, Kind::Switch)
-            .default("0")
-            .doc("Use the first block size for sequential ops and the second for random ops."),
-        row("num_range", UsageTier::Two, Kind::Whole(Slots::One, at_most(256)))
-            .default("1")
-            .doc("Number of ranges per trim. More than one needs ioengine=io_uring_cmd, as in fio."),
-        row("serialize_overlap", UsageTier::Two, Kind::Switch)
-            .default("0")
-            .doc("Never have overlapping ops in flight."),
-        row("atomic", UsageTier::Two, Kind::Switch)
-            .default("0")
-            .doc("Issue writes that cannot be torn by a crash (RWF_ATOMIC)."),
-        row("percentage_random", UsageTier::Two, Kind::Whole(Slots::Three, at_most(100)))
-            .default("100,100,100")
-            .doc("Percentage of random ops, for reads, writes and trims."),
-        row("random_distribution", UsageTier::Two, Kind::Special(Special::Distribution))
-            .default("random")
-            .doc("Distribution of random offsets over the file."),
-        row("random_generator", UsageTier::Two, Kind::Choice(Generator::WORDS))
-            .default("tausworthe")
-            .doc("Random number generator."),
-        row("randseed", UsageTier::One, Kind::Wide(Slots::One, ANY))
-            .default("0x89")
-            .doc("Seed of the random number generators."),
-        row("randrepeat", UsageTier::One, Kind::Switch)
-            .or("allrandrepeat")
-            .default("1")
-            .doc("Use the same seed, and so the same ops, in every run."),
-        row("norandommap", UsageTier::One, Kind::Flag)
-            .doc("Do not track which blocks were covered; random offsets may repeat."),
-        row("softrandommap", UsageTier::Two, Kind::Switch)
-            .default("0")
-            .doc("Continue without tracking covered blocks if the map does not fit in memory."),
-        row("random_sequence_stride", UsageTier::Three, Kind::Switch)
-            .default("0")
-            .doc("At the end of a listed sequence, continue after it instead of repeating it."),
-        row("sprandom", UsageTier::Three, Kind::Switch)
-            .default("0")
-            .doc("Bring an SSD to the steady state of random writes: write its whole physical capacity once."),
-        row("spr_num_regions", UsageTier::Three, Kind::Whole(Slots::One, between(1, SteadyState::REGIONS_MAX as i64)))
-            .default("100")
-            .doc("Number of regions that sprandom writes one after another."),
-        row("spr_op", UsageTier::Three, Kind::Floats { most: 1, bounds: None })
-            .default("0.15")
-            .doc("Over-provisioning of the SSD for sprandom, above 0 and below 1."),
-        row("spr_cs", UsageTier::Three, Kind::Wide(Slots::One, ANY))
-            .default("0")
-            .doc("Cache of the SSD for sprandom: blocks are written again one region later, and no region is smaller."),
-        row("percentage_sequential", UsageTier::Gone, Kind::Flag).never("it was superseded by percentage_random."),
-        row("rwmixcycle", UsageTier::Gone, Kind::Flag).never("fio removed it; a mix is drawn op by op."),
+    groups: &[
+        DirectionOptions::ROWS,
+        RegionOptions::ROWS,
+        BlockOptions::ROWS,
+        OpOptions::ROWS,
+        RandomOptions::ROWS,
+        SteadyStateOptions::ROWS,
     ],
 };
 
-/// What is done: reads, writes and trims, where, and in which sizes.
-#[derive(Debug, Clone, PartialEq)]
-pub struct DirectionOptions {
-    /// Which ops, and whether at random.
-    pub rw: JobDirection,
-    /// What the number after `rw` means.
-    pub sequencer: Sequencer,
-    /// Percentage of ops that read, where reads and writes mix; from `rwmixread` or `rwmixwrite`, whichever came last.
-    pub read_percent: u8,
-    /// The region of the files that the job uses; all of them if absent.
-    pub size: Option<FileRegion>,
-    /// The amount to transfer; `size` if absent.
-    pub io_size: Option<FileRegion>,
-    /// Bytes transferred before measuring begins.
-    pub ramp_size: Option<u64>,
-    /// Where in the file it begins.
-    pub offset: FileRegion,
-    /// Alignment of an offset given as a percentage.
-    pub offset_align: Option<u32>,
-    /// Added to the offset of each further copy of the job.
-    pub offset_increment: FileRegion,
-    /// Stop after N ops.
-    pub number_ios: Option<u64>,
-    /// Bytes of an op, unless drawn from a range or a split; see [`Work::sizes`].
-    pub bs: PerDirection<u64>,
-    /// Random offsets are multiples of this; the block size if absent.
-    pub ba: PerDirection<Option<u64>>,
-    /// Bytes of an op, drawn from a range.
-    pub bs_range: PerDirection<Option<Between<u64>>>,
-    /// Bytes of an op, drawn from a list; empty if there is none.
-    pub bs_split: PerDirection<Vec<SplitShare>>,
-    /// Sizes need not be multiples of the smallest.
-    pub bs_unaligned: bool,
-    /// The first size is for sequential ops, the second for random ones.
-    pub bs_is_seq_rand: bool,
-    /// Ranges one trim names.
-    pub num_range: u32,
-    /// Ops in flight do not overlap.
-    pub serialize_overlap: bool,
-    /// Writes are torn by no crash (RWF_ATOMIC).
-    pub atomic: bool,
-    /// Percentage of the ops of a random job that are random.
-    pub percentage_random: PerDirection<u32>,
-    /// How random offsets spread.
-    pub distribution: RandomDistribution,
-    /// After a listed sequence, continue instead of repeating it.
-    pub sequence_goes_on: bool,
-    /// Which generator gives random offsets.
-    pub generator: Generator,
-    /// The seed.
-    pub randseed: u64,
-    /// The same ops in every run; a seed that was said holds all the same.
-    pub randrepeat: bool,
-    /// Whether the seed was said.
-    pub seed_is_said: bool,
-    /// Do not remember which blocks are done.
-    pub norandommap: bool,
-    /// Continue without the map if it does not fit in memory.
-    pub softrandommap: bool,
-    /// Write so that an SSD comes to its steady state.
-    pub steady_state: Option<SteadyState>,
+// Rows that other code asks about.
+pub(in crate::fio) const RANDOM_GENERATOR: Row<Choice<Generator>> =
+    row("random_generator", Two, choice::<Generator>()).default("tausworthe");
+
+/// The row of `randseed`.
+pub const RANDSEED: Row<Wide> = row("randseed", One, Wide(ANY)).default("0x89");
+
+pub(in crate::fio) const RANDREPEAT: Row<Plain<bool>> = row("randrepeat", One, SWITCH).or("allrandrepeat").default("1");
+
+pub(in crate::fio) const NORANDOMMAP: Row<Plain<bool>> = row("norandommap", One, FLAG);
+
+pub(in crate::fio) const SIZE: Row<Maybe<Plain<FileRegion>>> = row("size", One, Maybe(REGION));
+
+options! {
+    /// Reads, writes and trims: which, where, and in which sizes.
+    pub struct DirectionOptions in direction {
+        /// I/O direction and pattern; `:N` draws a random offset only every N ops, or skips N bytes after each sequential
+        /// op.
+        rw: JobDirection = row("rw", One, DIRECTION).or("readwrite").default("read");
+        /// What the `:N` of rw does: continue sequentially, or repeat the same offset.
+        sequencer: Sequencer = row("rw_sequencer", Two, choice::<Sequencer>()).default("sequential");
+        /// Percentage of reads in a mixed workload.
+        read_percent: u8 = row("rwmixread", One, Map(Count(at_most(100)), |percent| percent.min(100) as u8)).default("50"),
+            or
+            /// Percentage of writes in a mixed workload.
+            row("rwmixwrite", One, Map(Count(at_most(100)), |percent| 100 - percent.min(100) as u8)).default("50");
+    } with {
+        /// Place in the files, and amount.
+        region: RegionOptions,
+        /// Block sizes.
+        blocks: BlockOptions,
+        /// Rules for single ops.
+        ops: OpOptions,
+        /// Random offsets: their distribution, generator and seed.
+        random: RandomOptions,
+        /// Random writes that bring an SSD to its steady state.
+        steady_state: SteadyStateOptions,
+    }
 }
 
-impl DirectionOptions {
-    pub(in crate::fio) fn of(values: &OptionValues) -> DirectionOptions {
-        DirectionOptions {
-            rw: values.direction("rw").expect("it has a default"),
-            sequencer: Sequencer::of(values),
-            read_percent: read_percent(values),
-            size: values.region("size"),
-            io_size: values.region("io_size"),
-            ramp_size: values.wide("ramp_size"),
-            offset: values.region("offset").unwrap_or(FileRegion::Bytes(0)),
-            offset_align: values.count_unless_zero("offset_align"),
-            offset_increment: values.region("offset_increment").unwrap_or(FileRegion::Bytes(0)),
-            number_ios: values.wide_unless_zero("number_ios"),
-            bs: values.wides("bs").unwrap_or_default().or(PerDirection::all(DEFAULT_BLOCK_BYTES)),
-            ba: values.wides("ba").unwrap_or_default(),
-            bs_range: values.ranges("bsrange").unwrap_or_default(),
-            bs_split: values.split("bssplit").unwrap_or_default(),
-            bs_unaligned: values.switch("bs_unaligned"),
-            bs_is_seq_rand: values.switch("bs_is_seq_rand"),
-            num_range: values.count("num_range").max(1),
-            serialize_overlap: values.switch("serialize_overlap"),
-            atomic: values.switch("atomic"),
-            percentage_random: values.counts("percentage_random").or(PerDirection::all(100)),
-            distribution: values.distribution("random_distribution").unwrap_or(RandomDistribution::Uniform),
-            sequence_goes_on: values.switch("random_sequence_stride"),
-            generator: Generator::of(values),
-            randseed: values.wide("randseed").unwrap_or(0),
-            randrepeat: values.switch("randrepeat"),
-            seed_is_said: values.is_said("randseed"),
-            norandommap: values.switch("norandommap"),
-            softrandommap: values.switch("softrandommap"),
-            steady_state: values.switch("sprandom").then(|| SteadyState {
-                over_provisioning: values.floats("spr_op").first().copied().unwrap_or_default(),
-                regions: values.count("spr_num_regions"),
-                cache: Bytes(values.wide("spr_cs").unwrap_or_default()),
-            }),
-        }
+options! {
+    /// The part of the files that the job works on, and the amount that it transfers.
+    pub struct RegionOptions in direction.region {
+        /// Region of the files the job uses: bytes, a percentage or zones.
+        size: Option<FileRegion> = SIZE;
+        /// Total amount to transfer; defaults to size.
+        io_size: Option<FileRegion> = row("io_size", One, Maybe(REGION)).or("io_limit");
+        /// Amount to transfer before measuring starts.
+        ramp_size: Option<u64> = row("ramp_size", Two, Maybe(Wide(at_least(1))));
+        /// Offset in the file at which the job starts.
+        offset: FileRegion = row("offset", One, REGION).or("fileoffset").default("0");
+        /// Alignment of an offset given as a percentage.
+        offset_align: Option<u32> = row("offset_align", Two, UnlessZero(Count(ANY))).default("0");
+        /// Added to the offset of each further copy of the job.
+        offset_increment: FileRegion = row("offset_increment", Two, REGION).default("0");
+        /// Stop after N ops.
+        number_ios: Option<u64> = row("number_ios", One, UnlessZero(Wide(ANY))).default("0");
+    }
+}
+
+options! {
+    /// Block sizes, fixed or drawn.
+    pub struct BlockOptions in direction.blocks {
+        /// Block size, for reads, writes and trims.
+        bs: PerDirection<u64> = row("bs", One, Each(Wide(at_least(1)))).or("blocksize").default("4096");
+        /// Alignment of random offsets; defaults to the block size.
+        ba: PerDirection<Option<u64>> = row("ba", Two, EachUnlessZero(Wide(at_least(1)))).or("blockalign");
+        /// Range from which block sizes are drawn.
+        bs_range: PerDirection<Option<Between<u64>>> = row("bsrange", One, EachRange).or("blocksize_range");
+        /// List of block sizes and the percentage of each.
+        bs_split: PerDirection<Vec<SplitShare>> = row("bssplit", One, SPLIT);
+        /// Allow any block size within the range, not only multiples of the smallest.
+        bs_unaligned: bool = row("bs_unaligned", Two, FLAG).or("blocksize_unaligned");
+        /// Use the first block size for sequential ops and the second for random ops.
+        bs_is_seq_rand: bool = row("bs_is_seq_rand", Two, SWITCH).default("0");
+    }
+}
+
+options! {
+    /// Rules for single ops.
+    pub struct OpOptions in direction.ops {
+        /// Number of ranges per trim. More than one needs ioengine=io_uring_cmd, as in fio.
+        num_range: u32 = row("num_range", Two, Map(Count(at_most(256)), |count| count.max(1))).default("1");
+        /// Never have overlapping ops in flight.
+        serialize_overlap: bool = row("serialize_overlap", Two, SWITCH).default("0");
+        /// Issue writes that cannot be torn by a crash (RWF_ATOMIC).
+        atomic: bool = row("atomic", Two, SWITCH).default("0");
+    }
+}
+
+options! {
+    /// Random offsets: their distribution, generator and seed.
+    pub struct RandomOptions in direction.random {
+        /// Percentage of random ops, for reads, writes and trims.
+        percentage_random: PerDirection<u32> = row("percentage_random", Two, Each(Count(at_most(100))))
+            .default("100,100,100");
+        /// Distribution of random offsets over the file.
+        distribution: RandomDistribution = row("random_distribution", Two, DISTRIBUTION).default("random");
+        /// Random number generator.
+        generator: Generator = RANDOM_GENERATOR;
+        /// Seed of the random number generators.
+        randseed: u64 = RANDSEED;
+        /// Use the same seed, and so the same ops, in every run.
+        randrepeat: bool = RANDREPEAT;
+        /// Do not track which blocks were covered; random offsets may repeat.
+        norandommap: bool = NORANDOMMAP;
+        /// Continue without tracking covered blocks if the map does not fit in memory.
+        softrandommap: bool = row("softrandommap", Two, SWITCH).default("0");
+        /// At the end of a listed sequence, continue after it instead of repeating it.
+        sequence_goes_on: bool = row("random_sequence_stride", Three, SWITCH).default("0");
+    }
+}
+
+/// One number.
+const ONE_FLOAT: Floats = Floats { most: 1, bounds: None };
+
+options! {
+    /// Random writes that bring an SSD to its steady state.
+    pub struct SteadyStateOptions in direction.steady_state {
+        /// Bring an SSD to the steady state of random writes: write its whole physical capacity once.
+        is_on: bool = row("sprandom", Three, SWITCH).default("0");
+        /// Number of regions that sprandom writes one after another.
+        regions: u32 = row("spr_num_regions", Three, Count(between(1, SteadyState::REGIONS_MAX as i64))).default("100");
+        /// Over-provisioning of the SSD for sprandom, above 0 and below 1.
+        over_provisioning: f64 = row("spr_op", Three, Map(ONE_FLOAT, |shares| shares.first().copied().unwrap_or_default()))
+            .default("0.15");
+        /// Cache of the SSD for sprandom: blocks are written again one region later, and no region is smaller.
+        cache_bytes: u64 = row("spr_cs", Three, Wide(ANY)).default("0");
+        _ = row("percentage_sequential", Gone, FLAG).never("it was superseded by percentage_random.");
+        _ = row("rwmixcycle", Gone, FLAG).never("fio removed it; a mix is drawn op by op.");
     }
 }
 
@@ -224,10 +170,11 @@ impl DirectionOptions {
             ([], Some(range)) => KindSizes::Range(range),
             (split, _) => KindSizes::Split(split.to_vec()),
         };
+        let BlockOptions { bs, bs_range, bs_split, .. } = &self.blocks;
         PerDirection {
-            read: one(self.bs.read, self.bs_range.read, &self.bs_split.read),
-            write: one(self.bs.write, self.bs_range.write, &self.bs_split.write),
-            trim: one(self.bs.trim, self.bs_range.trim, &self.bs_split.trim),
+            read: one(bs.read, bs_range.read, &bs_split.read),
+            write: one(bs.write, bs_range.write, &bs_split.write),
+            trim: one(bs.trim, bs_range.trim, &bs_split.trim),
         }
     }
 }
@@ -243,32 +190,88 @@ pub enum KindSizes {
     Split(Vec<SplitShare>),
 }
 
-/// fio's block size if none is given.
-const DEFAULT_BLOCK_BYTES: u64 = 4_096;
-
-/// Whichever of the two shares was said last has taken the other back.
-fn read_percent(values: &OptionValues) -> u8 {
-    let read = if values.is_said("rwmixwrite") {
-        100_u32.saturating_sub(values.count("rwmixwrite"))
-    } else {
-        values.count("rwmixread")
-    };
-    read.min(100) as u8
+impl SteadyStateOptions {
+    /// The plan of `sprandom`; `None` if it is not asked for.
+    pub fn wanted(&self) -> Option<SteadyState> {
+        self.is_on.then_some(SteadyState {
+            over_provisioning: self.over_provisioning,
+            regions: self.regions,
+            cache: Bytes(self.cache_bytes),
+        })
+    }
 }
 
 words! {
-    for Sequencer, "rw_sequencer":
+    for Sequencer:
     Sequential = "sequential",
     Identical = "identical",
 }
 
 words! {
     /// Which generator gives random offsets.
-    Generator, "random_generator":
+    Generator:
     /// Tausworthe, 32 bits.
     Tausworthe = "tausworthe",
     /// A shift register that visits every block once.
     Lfsr = "lfsr",
     /// Tausworthe, 64 bits.
     Tausworthe64 = "tausworthe64",
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{assert_each_sets, each};
+    use super::*;
+    use crate::fio::value::direction::{AccessOrder, Ops};
+
+    // Protects: each option sets its own field to the value of its text.
+    #[test]
+    fn each_option_sets_its_field() {
+        assert_each_sets(
+            &SHELF,
+            &[
+                ("rw=randwrite:8", |job| {
+                    job.direction.rw == JobDirection { ops: Ops::Write, order: AccessOrder::Random { ops_per_draw: 8 } }
+                }),
+                ("rw_sequencer=identical", |job| job.direction.sequencer == Sequencer::Identical),
+                ("rwmixread=70", |job| job.direction.read_percent == 70),
+                ("rwmixwrite=70", |job| job.direction.read_percent == 30),
+                ("size=50%", |job| job.direction.region.size == Some(FileRegion::Percent(50))),
+                ("io_size=4z", |job| job.direction.region.io_size == Some(FileRegion::Zones(4))),
+                ("ramp_size=2k", |job| job.direction.region.ramp_size == Some(2 << 10)),
+                ("offset=1m", |job| job.direction.region.offset == FileRegion::Bytes(1 << 20)),
+                ("offset_align=7", |job| job.direction.region.offset_align == Some(7)),
+                ("offset_increment=1m", |job| job.direction.region.offset_increment == FileRegion::Bytes(1 << 20)),
+                ("number_ios=7k", |job| job.direction.region.number_ios == Some(7 << 10)),
+                ("bs=8k,16k", |job| job.direction.blocks.bs == each(8_192, 16_384, 16_384)),
+                ("ba=8k,,512", |job| job.direction.blocks.ba == each(Some(8_192), None, Some(512))),
+                ("bsrange=4k-8k,", |job| {
+                    job.direction.blocks.bs_range.read == Some(Between { low: 4_096, high: 8_192 })
+                }),
+                ("bssplit=4k/60:64k/40", |job| {
+                    job.direction.blocks.bs_split.write
+                        == [SplitShare { bytes: 4_096, percent: 60 }, SplitShare { bytes: 65_536, percent: 40 }]
+                }),
+                ("bs_unaligned", |job| job.direction.blocks.bs_unaligned),
+                ("bs_is_seq_rand=1", |job| job.direction.blocks.bs_is_seq_rand),
+                ("num_range=7", |job| job.direction.ops.num_range == 7),
+                ("serialize_overlap=1", |job| job.direction.ops.serialize_overlap),
+                ("atomic=1", |job| job.direction.ops.atomic),
+                ("percentage_random=10,20,30", |job| job.direction.random.percentage_random == each(10, 20, 30)),
+                ("random_distribution=sequence:1,2", |job| {
+                    job.direction.random.distribution == RandomDistribution::Sequence(vec![1, 2])
+                }),
+                ("random_generator=lfsr", |job| job.direction.random.generator == Generator::Lfsr),
+                ("randseed=7", |job| job.direction.random.randseed == 7),
+                ("randrepeat=0", |job| !job.direction.random.randrepeat),
+                ("norandommap", |job| job.direction.random.norandommap),
+                ("softrandommap=1", |job| job.direction.random.softrandommap),
+                ("random_sequence_stride=1", |job| job.direction.random.sequence_goes_on),
+                ("sprandom=1", |job| job.direction.steady_state.is_on),
+                ("spr_num_regions=7", |job| job.direction.steady_state.regions == 7),
+                ("spr_op=0.25", |job| job.direction.steady_state.over_provisioning == 0.25),
+                ("spr_cs=7", |job| job.direction.steady_state.cache_bytes == 7),
+            ],
+        );
+    }
 }

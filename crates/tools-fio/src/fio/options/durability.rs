@@ -1,72 +1,69 @@
 //! When data is made to last.
 
-use super::keywords::{Word, words};
-use super::kind::{ANY, Kind, Slots, Special};
-use super::spec::{Category, Shelf, UsageTier, row};
-use super::values::OptionValues;
+use super::keywords::words;
+use super::row::{options, row};
+use super::spec::UsageTier::{One, Three, Two};
+use super::spec::{Category, Shelf};
 use crate::fio::value::choice::SyncRange;
+use crate::fio::value::kind::ANY;
+use crate::fio::value::syntax::{Count, SWITCH, SYNC_RANGE, Word, choice};
+use crate::fio::value::{Maybe, UnlessZero};
 use plumb_workload::files::OpenMode;
 
-/// When data is made to last.
-pub(super) static SHELF: Shelf = Shelf {
-    category: Category::Durability,
-    options: &[
-        row("fsync", UsageTier::One, Kind::Whole(Slots::One, ANY)).default("0").doc("Call fsync after every N writes."),
-        row("fdatasync", UsageTier::One, Kind::Whole(Slots::One, ANY))
-            .default("0")
-            .doc("Call fdatasync after every N writes."),
-        row("sync_file_range", UsageTier::Two, Kind::Special(Special::SyncRange))
-            .doc("Call sync_file_range with these flags after every N writes."),
-        row("write_barrier", UsageTier::Three, Kind::Whole(Slots::One, ANY))
-            .default("0")
-            .ignored("fio sets a flag on these writes that none of its engines reads; use fsync to flush."),
-        row("sync", UsageTier::One, Kind::Choice(OpenMode::WORDS))
-            .default("none")
-            .doc("Open files with O_SYNC or O_DSYNC."),
-        row("end_fsync", UsageTier::One, Kind::Switch)
-            .default("0")
-            .doc("Call fsync on the files at the end of the job."),
-        row("fsync_on_close", UsageTier::Two, Kind::Switch).default("0").doc("Call fsync whenever a file is closed."),
-        row("end_syncfs", UsageTier::Two, Kind::Switch).default("0").doc("Call syncfs at the end of the job."),
-    ],
-};
+/// Flushes.
+pub(super) static SHELF: Shelf = Shelf { category: Category::Durability, groups: &[DurabilityOptions::ROWS] };
 
-/// When data is made to last.
-#[derive(Debug, Clone, PartialEq)]
-pub struct DurabilityOptions {
-    /// fsync after every N writes.
-    pub fsync: Option<u32>,
-    /// fdatasync after every N writes.
-    pub fdatasync: Option<u32>,
-    /// sync_file_range after every N writes.
-    pub sync_file_range: Option<SyncRange>,
-    /// With which flags files are opened.
-    pub sync: OpenMode,
-    /// Sync files in the end.
-    pub end_fsync: bool,
-    /// Sync whenever a file is closed.
-    pub fsync_on_close: bool,
-    /// Sync the file system in the end.
-    pub end_syncfs: bool,
-}
-
-impl DurabilityOptions {
-    pub(in crate::fio) fn of(values: &OptionValues) -> DurabilityOptions {
-        DurabilityOptions {
-            fsync: values.count_unless_zero("fsync"),
-            fdatasync: values.count_unless_zero("fdatasync"),
-            sync_file_range: values.sync_range("sync_file_range"),
-            sync: OpenMode::of(values),
-            end_fsync: values.switch("end_fsync"),
-            fsync_on_close: values.switch("fsync_on_close"),
-            end_syncfs: values.switch("end_syncfs"),
-        }
+options! {
+    /// Flushes.
+    pub struct DurabilityOptions in durability {
+        /// Call fsync after every N writes.
+        fsync: Option<u32> = row("fsync", One, UnlessZero(Count(ANY))).default("0");
+        /// Call fdatasync after every N writes.
+        fdatasync: Option<u32> = row("fdatasync", One, UnlessZero(Count(ANY))).default("0");
+        /// Call sync_file_range with these flags after every N writes.
+        sync_file_range: Option<SyncRange> = row("sync_file_range", Two, Maybe(SYNC_RANGE));
+        _ = row("write_barrier", Three, Count(ANY))
+            .default("0")
+            .ignored("fio sets a flag on these writes that none of its engines reads; use fsync to flush.");
+        /// Open files with O_SYNC or O_DSYNC.
+        sync: OpenMode = row("sync", One, choice::<OpenMode>()).default("none");
+        /// Call fsync on the files at the end of the job.
+        end_fsync: bool = row("end_fsync", One, SWITCH).default("0");
+        /// Call fsync whenever a file is closed.
+        fsync_on_close: bool = row("fsync_on_close", Two, SWITCH).default("0");
+        /// Call syncfs at the end of the job.
+        end_syncfs: bool = row("end_syncfs", Two, SWITCH).default("0");
     }
 }
 
 words! {
-    for OpenMode, "sync":
+    for OpenMode:
     Plain = "none" | "0",
     Sync = "sync" | "1",
     Dsync = "dsync",
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::assert_each_sets;
+    use super::*;
+
+    // Protects: each option sets its own field to the value of its text.
+    #[test]
+    fn each_option_sets_its_field() {
+        assert_each_sets(
+            &SHELF,
+            &[
+                ("fsync=7", |job| job.durability.fsync == Some(7)),
+                ("fdatasync=7", |job| job.durability.fdatasync == Some(7)),
+                ("sync_file_range=write:8", |job| {
+                    job.durability.sync_file_range.is_some_and(|range| range.write && range.every == 8)
+                }),
+                ("sync=dsync", |job| job.durability.sync == OpenMode::Dsync),
+                ("end_fsync=1", |job| job.durability.end_fsync),
+                ("fsync_on_close=1", |job| job.durability.fsync_on_close),
+                ("end_syncfs=1", |job| job.durability.end_syncfs),
+            ],
+        );
+    }
 }

@@ -1,122 +1,96 @@
 //! Series over time, in files.
 
-use super::keywords::{Word, words};
-use super::kind::{ANY, Kind, Slots, Special, at_most, between};
-use super::spec::{Category, Shelf, UsageTier, row};
-use super::values::OptionValues;
+use super::keywords::words;
+use super::row::{options, row};
+use super::spec::UsageTier::{One, Three, Two};
+use super::spec::{Category, Shelf};
 use crate::fio::value::choice::LogName;
+use crate::fio::value::kind::{ANY, at_most, between};
+use crate::fio::value::syntax::{CPUS, Count, LOG_NAME, SWITCH, Word, choice};
+use crate::fio::value::{Maybe, UnlessZero};
 
 /// Series over time, in files.
-pub(super) static SHELF: Shelf = Shelf {
-    category: Category::Logs,
-    options: &[
-        row("write_bw_log", UsageTier::One, Kind::Special(Special::LogName))
-            .doc("Log bandwidth over time to files with this prefix."),
-        row("write_lat_log", UsageTier::One, Kind::Special(Special::LogName))
-            .doc("Log latencies to files with this prefix."),
-        row("write_iops_log", UsageTier::One, Kind::Special(Special::LogName))
-            .doc("Log IOPS over time to files with this prefix."),
-        row("write_hist_log", UsageTier::Two, Kind::Special(Special::LogName))
-            .doc("Log latency histograms to files with this prefix."),
-        row("log_avg_msec", UsageTier::One, Kind::Whole(Slots::One, ANY))
-            .default("0")
-            .doc("Log averages over N milliseconds instead of every op."),
-        row("log_hist_msec", UsageTier::Two, Kind::Whole(Slots::One, ANY))
-            .default("0")
-            .doc("Log a histogram every N milliseconds."),
-        row("log_hist_coarseness", UsageTier::Two, Kind::Whole(Slots::One, at_most(6)))
-            .default("0")
-            .doc("Number of times to halve the histogram's resolution."),
-        row("log_window_value", UsageTier::Two, Kind::Choice(WindowValue::WORDS))
+pub(super) static SHELF: Shelf = Shelf { category: Category::Logs, groups: &[LogOptions::ROWS] };
+
+options! {
+    /// Series over time, in files.
+    pub struct LogOptions in logs {
+        /// Log bandwidth over time to files with this prefix.
+        bw: Option<LogName> = row("write_bw_log", One, Maybe(LOG_NAME));
+        /// Log latencies to files with this prefix.
+        lat: Option<LogName> = row("write_lat_log", One, Maybe(LOG_NAME));
+        /// Log IOPS over time to files with this prefix.
+        iops: Option<LogName> = row("write_iops_log", One, Maybe(LOG_NAME));
+        /// Log latency histograms to files with this prefix.
+        hist: Option<LogName> = row("write_hist_log", Two, Maybe(LOG_NAME));
+        /// Log averages over N milliseconds instead of every op.
+        avg_ms: Option<u32> = row("log_avg_msec", One, UnlessZero(Count(ANY))).default("0");
+        /// Log a histogram every N milliseconds.
+        hist_ms: Option<u32> = row("log_hist_msec", Two, UnlessZero(Count(ANY))).default("0");
+        /// Number of times to halve the histogram's resolution.
+        hist_coarseness: u32 = row("log_hist_coarseness", Two, Count(at_most(6))).default("0");
+        /// What to log per window: the average, the maximum, or both.
+        window_value: WindowValue = row("log_window_value", Two, choice::<WindowValue>())
             .or("log_max_value")
-            .default("avg")
-            .doc("What to log per window: the average, the maximum, or both."),
-        row("log_offset", UsageTier::Two, Kind::Switch).default("0").doc("Log the offset of each op."),
-        row("log_prio", UsageTier::Two, Kind::Switch).default("0").doc("Log the priority of each op."),
-        row("log_issue_time", UsageTier::Two, Kind::Switch).default("0").doc("Log the issue time of each op."),
-        row("log_entries", UsageTier::Two, Kind::Whole(Slots::One, between(1024, 1048576)))
-            .default("1024")
-            .ignored("Logs grow as needed."),
-        row("per_job_logs", UsageTier::Two, Kind::Switch).default("1").doc("Write one log per copy of the job."),
-        row("log_compression", UsageTier::Two, Kind::Whole(Slots::One, between(1024, 536870912)))
-            .ignored("Logs are compressed when they are written, by log_store_compressed."),
-        row("log_store_compressed", UsageTier::Two, Kind::Switch)
-            .doc("Store logs compressed, for `fio --inflate-log`; histogram logs stay uncompressed."),
-        row("log_compression_cpus", UsageTier::Three, Kind::Special(Special::Cpus))
-            .ignored("Logs are written after the job has ended, so they disturb no measurement."),
-        row("log_alternate_epoch", UsageTier::Two, Kind::Switch).or("log_unix_epoch").doc("Log absolute timestamps."),
-        row("log_alternate_epoch_clock_id", UsageTier::Two, Kind::Whole(Slots::One, ANY))
-            .ignored("Absolute timestamps are Unix time."),
-    ],
-};
-
-/// Series over time, in files.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LogOptions {
-    /// Bandwidth.
-    pub bw: Option<LogName>,
-    /// Latencies.
-    pub lat: Option<LogName>,
-    /// Ops per second.
-    pub iops: Option<LogName>,
-    /// Histograms of latency.
-    pub hist: Option<LogName>,
-    /// Average over this many milliseconds; every op if absent.
-    pub avg_ms: Option<u32>,
-    /// A histogram every N milliseconds.
-    pub hist_ms: Option<u32>,
-    /// Halve the columns this many times, 0 to 6.
-    pub hist_coarseness: u32,
-    /// What a window says.
-    pub window_value: WindowValue,
-    /// Log offsets.
-    pub offset: bool,
-    /// Log priorities.
-    pub prio: bool,
-    /// Log times of issue.
-    pub issue_time: bool,
-    /// A log for each copy.
-    pub per_job: bool,
-    /// Compress in pieces of this many bytes.
-    pub compression_bytes: Option<u32>,
-    /// Store compressed.
-    pub store_compressed: bool,
-    /// Absolute times.
-    pub alternate_epoch: bool,
-    /// Their clock.
-    pub alternate_epoch_clock_id: Option<u32>,
-}
-
-impl LogOptions {
-    pub(in crate::fio) fn of(values: &OptionValues) -> LogOptions {
-        LogOptions {
-            bw: values.log_name("write_bw_log"),
-            lat: values.log_name("write_lat_log"),
-            iops: values.log_name("write_iops_log"),
-            hist: values.log_name("write_hist_log"),
-            avg_ms: values.count_unless_zero("log_avg_msec"),
-            hist_ms: values.count_unless_zero("log_hist_msec"),
-            hist_coarseness: values.count("log_hist_coarseness"),
-            window_value: WindowValue::of(values),
-            offset: values.switch("log_offset"),
-            prio: values.switch("log_prio"),
-            issue_time: values.switch("log_issue_time"),
-            per_job: values.switch("per_job_logs"),
-            compression_bytes: values.count_unless_zero("log_compression"),
-            store_compressed: values.switch("log_store_compressed"),
-            alternate_epoch: values.switch("log_alternate_epoch"),
-            alternate_epoch_clock_id: values.maybe_count("log_alternate_epoch_clock_id"),
-        }
+            .default("avg");
+        /// Log the offset of each op.
+        offset: bool = row("log_offset", Two, SWITCH).default("0");
+        /// Log the priority of each op.
+        prio: bool = row("log_prio", Two, SWITCH).default("0");
+        /// Log the issue time of each op.
+        issue_time: bool = row("log_issue_time", Two, SWITCH).default("0");
+        _ = row("log_entries", Two, Count(between(1024, 1048576))).default("1024").ignored("Logs grow as needed.");
+        /// Write one log per copy of the job.
+        per_job: bool = row("per_job_logs", Two, SWITCH).default("1");
+        _ = row("log_compression", Two, Count(between(1024, 536870912)))
+            .ignored("Logs are compressed when they are written, by log_store_compressed.");
+        /// Store logs compressed, for `fio --inflate-log`; histogram logs stay uncompressed.
+        store_compressed: bool = row("log_store_compressed", Two, SWITCH);
+        _ = row("log_compression_cpus", Three, CPUS)
+            .ignored("Logs are written after the job has ended, so they disturb no measurement.");
+        /// Log absolute timestamps.
+        alternate_epoch: bool = row("log_alternate_epoch", Two, SWITCH).or("log_unix_epoch");
+        _ = row("log_alternate_epoch_clock_id", Two, Count(ANY)).ignored("Absolute timestamps are Unix time.");
     }
 }
 
 words! {
     /// What a window of a log says.
-    WindowValue, "log_window_value":
+    WindowValue:
     /// The average.
     Average = "avg" | "0",
     /// The largest value.
     Largest = "max" | "1",
     /// Both.
     Both = "both",
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::assert_each_sets;
+    use super::*;
+
+    // Protects: each option sets its own field to the value of its text.
+    #[test]
+    fn each_option_sets_its_field() {
+        assert_each_sets(
+            &SHELF,
+            &[
+                ("write_bw_log=x", |job| job.logs.bw == Some(LogName::Named("x".to_owned()))),
+                ("write_lat_log", |job| job.logs.lat == Some(LogName::OfJob)),
+                ("write_iops_log", |job| job.logs.iops == Some(LogName::OfJob)),
+                ("write_hist_log", |job| job.logs.hist == Some(LogName::OfJob)),
+                ("log_avg_msec=7", |job| job.logs.avg_ms == Some(7)),
+                ("log_hist_msec=7", |job| job.logs.hist_ms == Some(7)),
+                ("log_hist_coarseness=5", |job| job.logs.hist_coarseness == 5),
+                ("log_window_value=both", |job| job.logs.window_value == WindowValue::Both),
+                ("log_offset=1", |job| job.logs.offset),
+                ("log_prio=1", |job| job.logs.prio),
+                ("log_issue_time=1", |job| job.logs.issue_time),
+                ("per_job_logs=0", |job| !job.logs.per_job),
+                ("log_store_compressed=1", |job| job.logs.store_compressed),
+                ("log_alternate_epoch=1", |job| job.logs.alternate_epoch),
+            ],
+        );
+    }
 }

@@ -1,92 +1,83 @@
 //! Buffers, CPUs, NUMA nodes and priorities.
 
-use super::keywords::{Word, words};
-use super::kind::{ANY, Kind, Slots, Special, at_most};
-use super::spec::{Category, Shelf, UsageTier, row};
-use super::values::OptionValues;
-use crate::fio::value::choice::MemoryKind as MemorySource;
+use super::keywords::words;
+use super::row::{Row, options, row};
+use super::spec::UsageTier::{One, Three, Two};
+use super::spec::{Category, Shelf};
+use crate::fio::value::choice::MemoryKind;
+use crate::fio::value::kind::{ANY, at_most};
 use crate::fio::value::lists::NumaPolicy;
+use crate::fio::value::syntax::{CPU_MASK, CPUS, Count, MEMORY, NUMA_POLICY, Plain, Wide, Word, choice};
+use crate::fio::value::{Maybe, UnlessZero};
 
 /// Buffers, CPUs, NUMA nodes and priorities.
-pub(super) static SHELF: Shelf = Shelf {
-    category: Category::Memory,
-    options: &[
-        row("mem", UsageTier::Two, Kind::Special(Special::Memory))
-            .or("iomem")
-            .default("malloc")
-            .doc("How I/O buffers are allocated."),
-        row("iomem_align", UsageTier::Two, Kind::Whole(Slots::One, ANY))
-            .or("mem_align")
-            .default("0")
-            .doc("Alignment of I/O buffers."),
-        row("hugepage-size", UsageTier::Two, Kind::Whole(Slots::One, ANY)).default("2097152").doc("Huge page size."),
-        row("lockmem", UsageTier::Two, Kind::Wide(Slots::One, ANY))
-            .default("0")
-            .doc("Amount of memory to lock during the run."),
-        row("cpumask", UsageTier::Two, Kind::Whole(Slots::One, ANY)).doc("CPUs the workers may use, as a bit mask."),
-        row("cpus_allowed", UsageTier::One, Kind::Special(Special::Cpus)).doc("CPUs the workers may use, as a list."),
-        row("cpus_allowed_policy", UsageTier::Two, Kind::Choice(CpuPolicy::WORDS))
-            .first()
-            .doc("Share those CPUs between all workers, or give each worker its own."),
-        row("numa_cpu_nodes", UsageTier::Two, Kind::Special(Special::Cpus)).doc("Run on the CPUs of these NUMA nodes."),
-        row("numa_mem_policy", UsageTier::Two, Kind::Special(Special::NumaPolicy))
-            .doc("NUMA memory policy for buffers."),
-        row("prio", UsageTier::Two, Kind::Whole(Slots::One, at_most(7)))
-            .doc("I/O priority within its class; 0 is the highest."),
-        row("prioclass", UsageTier::Two, Kind::Whole(Slots::One, at_most(3)))
-            .doc("I/O priority class: 1 realtime, 2 best effort, 3 idle."),
-        row("priohint", UsageTier::Three, Kind::Whole(Slots::One, at_most(1023)))
-            .not_yet("I/O priority hints are not implemented."),
-    ],
-};
+pub(super) static SHELF: Shelf = Shelf { category: Category::Memory, groups: &[MemoryOptions::ROWS] };
 
-/// Buffers, CPUs, NUMA nodes and priorities.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MemoryOptions {
-    /// How I/O buffers are allocated.
-    pub source: MemorySource,
-    /// Alignment of I/O buffers.
-    pub align_bytes: Option<u32>,
-    /// Bytes of a huge page.
-    pub hugepage_bytes: u32,
-    /// Bytes of memory to lock.
-    pub lock_bytes: Option<u64>,
-    /// The CPUs workers may use; from `cpus_allowed` or `cpumask`.
-    pub cpus: Option<Vec<u32>>,
-    /// How workers share them.
-    pub cpu_policy: CpuPolicy,
-    /// Run on the CPUs of these nodes.
-    pub numa_cpu_nodes: Option<Vec<u32>>,
-    /// Which node buffers come from.
-    pub numa_policy: NumaPolicy,
-    /// Priority of ops within the class.
-    pub prio: Option<u32>,
-    /// Priority class.
-    pub prio_class: Option<u32>,
-}
+// Rows that other code asks about.
+pub(in crate::fio) const MEM: Row<Plain<MemoryKind>> = row("mem", Two, MEMORY).or("iomem").default("malloc");
 
-impl MemoryOptions {
-    pub(in crate::fio) fn of(values: &OptionValues) -> MemoryOptions {
-        MemoryOptions {
-            source: values.memory("mem").unwrap_or(MemorySource::Malloc),
-            align_bytes: values.count_unless_zero("iomem_align"),
-            hugepage_bytes: values.count("hugepage-size"),
-            lock_bytes: values.wide_unless_zero("lockmem"),
-            cpus: values.cpus("cpus_allowed"),
-            cpu_policy: CpuPolicy::maybe(values).unwrap_or(CpuPolicy::Shared),
-            numa_cpu_nodes: values.cpus("numa_cpu_nodes"),
-            numa_policy: values.numa_policy("numa_mem_policy").unwrap_or(NumaPolicy::Default),
-            prio: values.maybe_count("prio"),
-            prio_class: values.maybe_count("prioclass"),
-        }
+options! {
+    /// Buffers, CPUs, NUMA nodes and priorities.
+    pub struct MemoryOptions in memory {
+        /// How I/O buffers are allocated.
+        source: MemoryKind = MEM;
+        /// Alignment of I/O buffers.
+        align_bytes: Option<u32> = row("iomem_align", Two, UnlessZero(Count(ANY))).or("mem_align").default("0");
+        /// Huge page size.
+        hugepage_bytes: u32 = row("hugepage-size", Two, Count(ANY)).default("2097152");
+        /// Amount of memory to lock during the run.
+        lock_bytes: Option<u64> = row("lockmem", Two, UnlessZero(Wide(ANY))).default("0");
+        /// CPUs the workers may use, as a bit mask.
+        cpus: Option<Vec<u32>> = row("cpumask", Two, Maybe(CPU_MASK)),
+            or
+            /// CPUs the workers may use, as a list.
+            row("cpus_allowed", One, Maybe(CPUS));
+        /// Share those CPUs between all workers, or give each worker its own.
+        cpu_policy: CpuPolicy = row("cpus_allowed_policy", Two, choice::<CpuPolicy>()).first();
+        /// Run on the CPUs of these NUMA nodes.
+        numa_cpu_nodes: Option<Vec<u32>> = row("numa_cpu_nodes", Two, Maybe(CPUS));
+        /// NUMA memory policy for buffers.
+        numa_policy: NumaPolicy = row("numa_mem_policy", Two, NUMA_POLICY);
+        /// I/O priority within its class; 0 is the highest.
+        prio: Option<u32> = row("prio", Two, Maybe(Count(at_most(7))));
+        /// I/O priority class: 1 realtime, 2 best effort, 3 idle.
+        prio_class: Option<u32> = row("prioclass", Two, Maybe(Count(at_most(3))));
+        _ = row("priohint", Three, Count(at_most(1023))).not_yet("I/O priority hints are not implemented.");
     }
 }
 
 words! {
     /// How workers share the CPUs they may use.
-    CpuPolicy, "cpus_allowed_policy":
+    CpuPolicy:
     /// All use all.
     Shared = "shared",
     /// Each has its own.
     Split = "split",
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::assert_each_sets;
+    use super::*;
+
+    // Protects: each option sets its own field to the value of its text.
+    #[test]
+    fn each_option_sets_its_field() {
+        assert_each_sets(
+            &SHELF,
+            &[
+                ("mem=mmap:/f", |job| job.memory.source == MemoryKind::Mmap(Some("/f".to_owned()))),
+                ("iomem_align=7", |job| job.memory.align_bytes == Some(7)),
+                ("hugepage-size=7", |job| job.memory.hugepage_bytes == 7),
+                ("lockmem=7k", |job| job.memory.lock_bytes == Some(7 << 10)),
+                ("cpumask=5", |job| job.memory.cpus == Some(vec![0, 2])),
+                ("cpus_allowed=0,3-4", |job| job.memory.cpus == Some(vec![0, 3, 4])),
+                ("cpus_allowed_policy=split", |job| job.memory.cpu_policy == CpuPolicy::Split),
+                ("numa_cpu_nodes=1", |job| job.memory.numa_cpu_nodes == Some(vec![1])),
+                ("numa_mem_policy=bind:0-1", |job| job.memory.numa_policy == NumaPolicy::Bind(vec![0, 1])),
+                ("prio=7", |job| job.memory.prio == Some(7)),
+                ("prioclass=3", |job| job.memory.prio_class == Some(3)),
+            ],
+        );
+    }
 }

@@ -1,170 +1,156 @@
 //! Rate limits, pauses and latency targets.
 
-use super::keywords::{Word, words};
-use super::kind::{ANY, Bare, Kind, Slots, at_most};
-use super::spec::{Category, Shelf, UsageTier, row};
-use super::values::OptionValues;
-use crate::fio::value::PerDirection;
-use plumb_workload::Arrival;
-use plumb_workload::Nanos;
+use super::keywords::words;
+use super::row::{Row, options, row};
+use super::spec::UsageTier::{Gone, One, Two};
+use super::spec::{Category, Shelf};
+use crate::fio::value::kind::{ANY, Bare, at_most};
+use crate::fio::value::syntax::{Count, FLAG, Floats, SWITCH, Time, Wide, Word, choice};
+use crate::fio::value::{EachUnlessZero, Map, PerDirection, UnlessZero};
 use plumb_workload::pace::ThinkBasis;
+use plumb_workload::{Arrival, Nanos};
 
 /// Rate limits, pauses and latency targets.
 pub(super) static SHELF: Shelf = Shelf {
     category: Category::Pace,
-    options: &[
-        row("rate", UsageTier::One, Kind::Wide(Slots::Three, ANY))
-            .doc("Bandwidth limit in bytes per second, for reads, writes and trims."),
-        row("rate_min", UsageTier::Two, Kind::Wide(Slots::Three, ANY))
-            .or("ratemin")
-            .doc("Minimum bandwidth in bytes per second; the job fails below it."),
-        row("rate_iops", UsageTier::One, Kind::Whole(Slots::Three, ANY))
-            .doc("IOPS limit, for reads, writes and trims."),
-        row("rate_iops_min", UsageTier::Two, Kind::Whole(Slots::Three, ANY))
-            .doc("Minimum IOPS; the job fails below it."),
-        row("rate_process", UsageTier::Two, Kind::Choice(Arrival::WORDS))
-            .default("linear")
-            .doc("Arrival process under a rate limit: evenly spaced, or Poisson."),
-        row("rate_cycle", UsageTier::Two, Kind::Whole(Slots::One, ANY))
-            .or("ratecycle")
-            .default("1000")
-            .doc("Averaging window for minimum rates, in milliseconds."),
-        row("rate_ignore_thinktime", UsageTier::Two, Kind::Switch)
-            .doc("Do not catch up after a thinktime pause; continue at the set rate."),
-        row("thinktime", UsageTier::One, Kind::Time(Slots::One, Bare::Micros))
-            .default("0")
-            .doc("Length of the pause between blocks of ops."),
-        row("thinktime_spin", UsageTier::Two, Kind::Time(Slots::One, Bare::Micros))
-            .default("0")
-            .doc("Part of the pause spent spinning instead of sleeping."),
-        row("thinkcycles", UsageTier::Two, Kind::Whole(Slots::One, ANY))
-            .default("0")
-            .doc("CPU cycles to spin before each pause."),
-        row("thinktime_blocks", UsageTier::Two, Kind::Whole(Slots::One, ANY))
-            .default("1")
-            .doc("Number of ops between pauses."),
-        row("thinktime_blocks_type", UsageTier::Two, Kind::Choice(ThinkBasis::WORDS))
-            .default("complete")
-            .doc("Count those ops at completion or at issue."),
-        row("thinktime_iotime", UsageTier::Two, Kind::Time(Slots::One, Bare::Seconds))
-            .default("0")
-            .doc("Time between pauses."),
-        row("max_latency", UsageTier::Two, Kind::Time(Slots::Three, Bare::Micros))
-            .doc("Maximum latency of an op; the job ends when one exceeds it."),
-        row("latency_target", UsageTier::Two, Kind::Time(Slots::One, Bare::Micros))
-            .doc("Find the highest queue depth that keeps latency below this."),
-        row("latency_window", UsageTier::Two, Kind::Time(Slots::One, Bare::Micros))
-            .doc("Time spent at each queue depth during that search."),
-        row("latency_percentile", UsageTier::Two, Kind::Floats { most: 1, bounds: Some((0.0, 100.0)) })
-            .default("100")
-            .doc("Percentage of ops that must stay below the latency target."),
-        row("latency_run", UsageTier::Two, Kind::Switch)
-            .default("0")
-            .doc("Keep adjusting the queue depth instead of stopping at the first result."),
-        row("flow", UsageTier::Two, Kind::Whole(Slots::One, at_most(1000)))
-            .default("0")
-            .doc("Weight of this job in its flow-control group."),
-        row("flow_id", UsageTier::Two, Kind::Whole(Slots::One, ANY))
-            .default("0")
-            .doc("Flow-control group of this job."),
-        row("flow_sleep", UsageTier::Two, Kind::Whole(Slots::One, ANY))
-            .default("0")
-            .doc("Time that a job that is ahead of its group sleeps before it tries again."),
-        row("flow_watermark", UsageTier::Gone, Kind::Flag).ignored("fio removed it; flow control needs no threshold."),
-    ],
+    groups: &[RateOptions::ROWS, ThinkOptions::ROWS, LatencyOptions::ROWS, FlowOptions::ROWS],
 };
 
+// Rows that other code asks about.
+pub(in crate::fio) const THINKTIME_BLOCKS: Row<Map<Count, u32>> =
+    row("thinktime_blocks", Two, Map(Count(ANY), |ops| ops.max(1))).default("1");
+
 /// Rate limits, pauses and latency targets.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct PaceOptions {
-    /// At most this many bytes per second.
-    pub rate: PerDirection<Option<u64>>,
-    /// Fail below this many bytes per second.
-    pub rate_min: PerDirection<Option<u64>>,
-    /// At most this many ops per second.
-    pub rate_iops: PerDirection<Option<u32>>,
-    /// Fail below this many ops per second.
-    pub rate_iops_min: PerDirection<Option<u32>>,
-    /// How ops of a limited rate come.
-    pub rate_process: Arrival,
-    /// The window for minimum rates.
-    pub rate_cycle_ms: u32,
-    /// Do not make up for pauses.
-    pub rate_ignore_thinktime: bool,
-    /// Length of a pause.
-    pub thinktime: Option<Nanos>,
-    /// Part of it spent spinning.
-    pub thinktime_spin: Option<Nanos>,
-    /// CPU cycles to spin before each pause.
-    pub thinkcycles: Option<u32>,
-    /// Ops between pauses; 0 where only `thinktime_iotime` counts.
-    pub thinktime_blocks: u32,
-    /// Which ops count.
-    pub thinktime_blocks_type: ThinkBasis,
-    /// Work between pauses.
-    pub thinktime_iotime: Option<Nanos>,
-    /// End the job where an op takes longer.
-    pub max_latency: PerDirection<Option<Nanos>>,
-    /// Find the highest depth that stays below.
-    pub latency_target: Option<Nanos>,
-    /// How long each depth is tried.
-    pub latency_window: Option<Nanos>,
-    /// Percentage of ops that must stay below.
-    pub latency_percentile: f64,
-    /// Keep on adjusting.
-    pub latency_run: bool,
-    /// Weight in flow control.
-    pub flow: Option<u32>,
-    /// Which flow control.
-    pub flow_id: u32,
-    /// Length of a sleep when ahead.
-    pub flow_sleep_us: u32,
+    /// Limits and floors of rates.
+    pub rate: RateOptions,
+    /// Pauses between ops.
+    pub think: ThinkOptions,
+    /// Limits of latency.
+    pub latency: LatencyOptions,
+    /// Flow control between jobs.
+    pub flow: FlowOptions,
 }
 
-impl PaceOptions {
-    pub(in crate::fio) fn of(values: &OptionValues) -> PaceOptions {
-        PaceOptions {
-            rate: values.wides("rate").unwrap_or_default().map(unless_zero),
-            rate_min: values.wides("rate_min").unwrap_or_default().map(unless_zero),
-            rate_iops: values.counts("rate_iops").map(|rate| rate.filter(|rate| *rate > 0)),
-            rate_iops_min: values.counts("rate_iops_min").map(|rate| rate.filter(|rate| *rate > 0)),
-            rate_process: Arrival::of(values),
-            rate_cycle_ms: values.count("rate_cycle"),
-            rate_ignore_thinktime: values.switch("rate_ignore_thinktime"),
-            thinktime: values.time_unless_zero("thinktime"),
-            thinktime_spin: values.time_unless_zero("thinktime_spin"),
-            thinkcycles: values.count_unless_zero("thinkcycles"),
-            thinktime_blocks: match values.time_unless_zero("thinktime_iotime") {
-                // Where only time is said, the default of one op does not count.
-                Some(_) if !values.is_said("thinktime_blocks") => 0,
-                _ => values.count("thinktime_blocks").max(1),
-            },
-            thinktime_blocks_type: ThinkBasis::of(values),
-            thinktime_iotime: values.time_unless_zero("thinktime_iotime"),
-            max_latency: values.times("max_latency").unwrap_or_default().map(|time| time.filter(|time| time.0 > 0)),
-            latency_target: values.time_unless_zero("latency_target"),
-            latency_window: values.time_unless_zero("latency_window"),
-            latency_percentile: values.floats("latency_percentile").first().copied().unwrap_or(100.0),
-            latency_run: values.switch("latency_run"),
-            flow: values.count_unless_zero("flow"),
-            flow_id: values.count("flow_id"),
-            flow_sleep_us: values.count("flow_sleep"),
-        }
+options! {
+    /// Limits and floors of rates.
+    pub struct RateOptions in pace.rate {
+        /// Bandwidth limit in bytes per second, for reads, writes and trims.
+        limit: PerDirection<Option<u64>> = row("rate", One, EachUnlessZero(Wide(ANY)));
+        /// Minimum bandwidth in bytes per second; the job fails below it.
+        floor: PerDirection<Option<u64>> = row("rate_min", Two, EachUnlessZero(Wide(ANY))).or("ratemin");
+        /// IOPS limit, for reads, writes and trims.
+        iops: PerDirection<Option<u32>> = row("rate_iops", One, EachUnlessZero(Count(ANY)));
+        /// Minimum IOPS; the job fails below it.
+        iops_floor: PerDirection<Option<u32>> = row("rate_iops_min", Two, EachUnlessZero(Count(ANY)));
+        /// Arrival process under a rate limit: evenly spaced, or Poisson.
+        process: Arrival = row("rate_process", Two, choice::<Arrival>()).default("linear");
+        /// Averaging window for minimum rates, in milliseconds.
+        cycle_ms: u32 = row("rate_cycle", Two, Count(ANY)).or("ratecycle").default("1000");
+        /// Do not catch up after a thinktime pause; continue at the set rate.
+        ignore_thinktime: bool = row("rate_ignore_thinktime", Two, SWITCH);
     }
 }
 
-fn unless_zero(value: Option<u64>) -> Option<u64> {
-    value.filter(|value| *value > 0)
+options! {
+    /// Pauses between ops.
+    pub struct ThinkOptions in pace.think {
+        /// Length of the pause between blocks of ops.
+        pause: Option<Nanos> = row("thinktime", One, UnlessZero(Time(Bare::Micros))).default("0");
+        /// Part of the pause spent spinning instead of sleeping.
+        spin: Option<Nanos> = row("thinktime_spin", Two, UnlessZero(Time(Bare::Micros))).default("0");
+        /// CPU cycles to spin before each pause.
+        cycles: Option<u32> = row("thinkcycles", Two, UnlessZero(Count(ANY))).default("0");
+        /// Number of ops between pauses.
+        blocks: u32 = THINKTIME_BLOCKS;
+        /// Count those ops at completion or at issue.
+        blocks_type: ThinkBasis = row("thinktime_blocks_type", Two, choice::<ThinkBasis>()).default("complete");
+        /// Time between pauses.
+        io_time: Option<Nanos> = row("thinktime_iotime", Two, UnlessZero(Time(Bare::Seconds))).default("0");
+    }
+}
+
+/// One percentile.
+const PERCENTILE: Floats = Floats { most: 1, bounds: Some((0.0, 100.0)) };
+
+options! {
+    /// Limits of latency, and the search for the queue depth that keeps one.
+    pub struct LatencyOptions in pace.latency {
+        /// Maximum latency of an op; the job ends when one exceeds it.
+        longest: PerDirection<Option<Nanos>> = row("max_latency", Two, EachUnlessZero(Time(Bare::Micros)));
+        /// Find the highest queue depth that keeps latency below this.
+        target: Option<Nanos> = row("latency_target", Two, UnlessZero(Time(Bare::Micros)));
+        /// Time spent at each queue depth during that search.
+        window: Option<Nanos> = row("latency_window", Two, UnlessZero(Time(Bare::Micros)));
+        /// Percentage of ops that must stay below the latency target.
+        percentile: f64 = row("latency_percentile", Two, Map(PERCENTILE, |percents| percents.first().copied().unwrap_or(100.0)))
+            .default("100");
+        /// Keep adjusting the queue depth instead of stopping at the first result.
+        keep_on: bool = row("latency_run", Two, SWITCH).default("0");
+    }
+}
+
+options! {
+    /// Flow control between jobs.
+    pub struct FlowOptions in pace.flow {
+        /// Weight of this job in its flow-control group.
+        weight: Option<u32> = row("flow", Two, UnlessZero(Count(at_most(1000)))).default("0");
+        /// Flow-control group of this job.
+        group: u32 = row("flow_id", Two, Count(ANY)).default("0");
+        /// Time that a job that is ahead of its group sleeps before it tries again.
+        sleep_us: u32 = row("flow_sleep", Two, Count(ANY)).default("0");
+        _ = row("flow_watermark", Gone, FLAG).ignored("fio removed it; flow control needs no threshold.");
+    }
 }
 
 words! {
-    for Arrival, "rate_process":
+    for Arrival:
     Fixed = "linear",
     Poisson = "poisson",
 }
 
 words! {
-    for ThinkBasis, "thinktime_blocks_type":
+    for ThinkBasis:
     Completed = "complete",
     Started = "issue",
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{assert_each_sets, each};
+    use super::*;
+
+    // Protects: each option sets its own field to the value of its text.
+    #[test]
+    fn each_option_sets_its_field() {
+        assert_each_sets(
+            &SHELF,
+            &[
+                ("rate=1m,0,512", |job| job.pace.rate.limit == each(Some(1 << 20), None, Some(512))),
+                ("rate_min=1m,,512", |job| job.pace.rate.floor == each(Some(1 << 20), None, Some(512))),
+                ("rate_iops=100,,300", |job| job.pace.rate.iops == each(Some(100), None, Some(300))),
+                ("rate_iops_min=100,,300", |job| job.pace.rate.iops_floor == each(Some(100), None, Some(300))),
+                ("rate_process=poisson", |job| job.pace.rate.process == Arrival::Poisson),
+                ("rate_cycle=7", |job| job.pace.rate.cycle_ms == 7),
+                ("rate_ignore_thinktime=1", |job| job.pace.rate.ignore_thinktime),
+                ("thinktime=3s", |job| job.pace.think.pause == Some(Nanos(3_000_000_000))),
+                ("thinktime_spin=3s", |job| job.pace.think.spin == Some(Nanos(3_000_000_000))),
+                ("thinkcycles=7", |job| job.pace.think.cycles == Some(7)),
+                ("thinktime_blocks=7", |job| job.pace.think.blocks == 7),
+                ("thinktime_blocks_type=issue", |job| job.pace.think.blocks_type == ThinkBasis::Started),
+                ("thinktime_iotime=3s", |job| job.pace.think.io_time == Some(Nanos(3_000_000_000))),
+                ("max_latency=2ms,,3", |job| {
+                    job.pace.latency.longest == each(Some(Nanos(2_000_000)), None, Some(Nanos(3_000)))
+                }),
+                ("latency_target=3s", |job| job.pace.latency.target == Some(Nanos(3_000_000_000))),
+                ("latency_window=3s", |job| job.pace.latency.window == Some(Nanos(3_000_000_000))),
+                ("latency_percentile=99.5", |job| job.pace.latency.percentile == 99.5),
+                ("latency_run=1", |job| job.pace.latency.keep_on),
+                ("flow=7", |job| job.pace.flow.weight == Some(7)),
+                ("flow_id=7", |job| job.pace.flow.group == 7),
+                ("flow_sleep=7", |job| job.pace.flow.sleep_us == 7),
+            ],
+        );
+    }
 }

@@ -1,25 +1,51 @@
 //! Options of fio's built-in profiles. fio accepts them in any job, without effect.
 
-use super::kind::Kind;
-use super::spec::{Category, Shelf, UsageTier, row};
+use super::row::{Row, row, unbound};
+use super::spec::UsageTier::Three;
+use super::spec::{Category, OptionSpec, Shelf};
+use crate::fio::value::syntax::{FLAG, Plain, TEXT};
 
 const TIOBENCH: &str = "It belongs to --profile=tiobench on the command line and has no effect in a job.";
 const ACT: &str = "It belongs to --profile=act on the command line and has no effect in a job.";
 
+// Rows that other code asks about.
+pub(in crate::fio) const BLOCK: Row<Plain<String>> = row("block", Three, TEXT).ignored(TIOBENCH);
+
+pub(in crate::fio) const NUMRUNS: Row<Plain<String>> = row("numruns", Three, TEXT).ignored(TIOBENCH);
+
+pub(in crate::fio) const DIR: Row<Plain<String>> = row("dir", Three, TEXT).ignored(TIOBENCH);
+
+pub(in crate::fio) const THREADS: Row<Plain<String>> = row("threads", Three, TEXT).ignored(TIOBENCH);
+
+pub(in crate::fio) const DEVICE_NAMES: Row<Plain<String>> = row("device-names", Three, TEXT).ignored(ACT);
+
+pub(in crate::fio) const LOAD: Row<Plain<String>> = row("load", Three, TEXT).ignored(ACT);
+
+pub(in crate::fio) const TEST_DURATION: Row<Plain<String>> = row("test-duration", Three, TEXT).ignored(ACT);
+
+pub(in crate::fio) const THREADS_PER_QUEUE: Row<Plain<String>> = row("threads-per-queue", Three, TEXT).ignored(ACT);
+
+pub(in crate::fio) const READ_REQ_NUM_512_BLOCKS: Row<Plain<String>> =
+    row("read-req-num-512-blocks", Three, TEXT).ignored(ACT);
+
+pub(in crate::fio) const LARGE_BLOCK_OP_KBYTES: Row<Plain<String>> =
+    row("large-block-op-kbytes", Three, TEXT).ignored(ACT);
+
+pub(in crate::fio) const PREP: Row<Plain<bool>> = row("prep", Three, FLAG).ignored(ACT);
+
 /// Options of fio's built-in profiles.
-pub(super) static SHELF: Shelf = Shelf {
-    category: Category::Profiles,
-    options: &[
-        row("block", UsageTier::Three, Kind::Text).ignored(TIOBENCH),
-        row("numruns", UsageTier::Three, Kind::Text).ignored(TIOBENCH),
-        row("dir", UsageTier::Three, Kind::Text).ignored(TIOBENCH),
-        row("threads", UsageTier::Three, Kind::Text).ignored(TIOBENCH),
-        row("device-names", UsageTier::Three, Kind::Text).ignored(ACT),
-        row("load", UsageTier::Three, Kind::Text).ignored(ACT),
-        row("test-duration", UsageTier::Three, Kind::Text).ignored(ACT),
-        row("threads-per-queue", UsageTier::Three, Kind::Text).ignored(ACT),
-        row("read-req-num-512-blocks", UsageTier::Three, Kind::Text).ignored(ACT),
-        row("large-block-op-kbytes", UsageTier::Three, Kind::Text).ignored(ACT),
-        row("prep", UsageTier::Three, Kind::Flag).ignored(ACT),
-    ],
-};
+pub(super) static SHELF: Shelf = Shelf { category: Category::Profiles, groups: &[ROWS] };
+
+const ROWS: &[OptionSpec] = unbound![
+    BLOCK,
+    NUMRUNS,
+    DIR,
+    THREADS,
+    DEVICE_NAMES,
+    LOAD,
+    TEST_DURATION,
+    THREADS_PER_QUEUE,
+    READ_REQ_NUM_512_BLOCKS,
+    LARGE_BLOCK_OP_KBYTES,
+    PREP,
+];

@@ -1,84 +1,88 @@
 //! How ops are submitted and how many are in flight.
 
-use super::keywords::{Word, words};
-use super::kind::{ANY, Kind, Slots, at_least};
-use super::spec::{Category, Shelf, UsageTier, row};
-use super::values::OptionValues;
+use super::keywords::words;
+use super::row::{Row, options, row};
+use super::spec::UsageTier::{One, Three, Two};
+use super::spec::{Category, Shelf};
+use crate::fio::engines;
+use crate::fio::value::kind::{ANY, at_least};
+use crate::fio::value::syntax::{Count, Plain, SWITCH, TEXT, Word, choice};
+use crate::fio::value::{Map, Maybe, UnlessZero};
 
-/// How ops are submitted and how many are in flight.
-pub(super) static SHELF: Shelf = Shelf {
-    category: Category::Queue,
-    options: &[
-        row("ioengine", UsageTier::One, Kind::Text).default("psync").doc("I/O engine (see Engines)."),
-        row("iodepth", UsageTier::One, Kind::Whole(Slots::One, at_least(1)))
-            .default("1")
-            .doc("Queue depth: ops in flight."),
-        row("iodepth_batch", UsageTier::Two, Kind::Whole(Slots::One, ANY))
-            .or("iodepth_batch_submit")
-            .default("1")
-            .doc("Number of ops to submit at once."),
-        row("iodepth_batch_complete_min", UsageTier::Two, Kind::Whole(Slots::One, ANY))
+/// The engine, and the ops that it has in flight.
+pub(super) static SHELF: Shelf = Shelf { category: Category::Queue, groups: &[QueueOptions::ROWS] };
+
+// Rows that other code asks about.
+pub(in crate::fio) const IOENGINE: Row<Map<Plain<String>, String>> =
+    row("ioengine", One, Map(TEXT, own_name)).default("psync");
+
+pub(in crate::fio) const IODEPTH: Row<Count> = row("iodepth", One, Count(at_least(1))).default("1");
+
+options! {
+    /// The engine, and the ops that it has in flight.
+    pub struct QueueOptions in queue {
+        /// I/O engine (see Engines).
+        ioengine: String = IOENGINE;
+        /// Queue depth: ops in flight.
+        iodepth: u32 = IODEPTH;
+        /// Number of ops to submit at once.
+        batch_submit: u32 = row("iodepth_batch", Two, Count(ANY)).or("iodepth_batch_submit").default("1");
+        /// Minimum number of completions to wait for at once.
+        batch_complete_min: u32 = row("iodepth_batch_complete_min", Two, Count(ANY))
             .or("iodepth_batch_complete")
-            .default("1")
-            .doc("Minimum number of completions to wait for at once."),
-        row("iodepth_batch_complete_max", UsageTier::Two, Kind::Whole(Slots::One, ANY))
-            .doc("Maximum number of completions to reap at once; the minimum by default."),
-        row("iodepth_low", UsageTier::Two, Kind::Whole(Slots::One, ANY))
-            .doc("Queue depth to which a full queue drains before it is refilled."),
-        row("io_submit_mode", UsageTier::Two, Kind::Choice(SubmitMode::WORDS))
-            .default("inline")
-            .doc("Who submits ops. They are always submitted by the worker itself; offload warns."),
-        row("direct", UsageTier::One, Kind::Switch).default("0").doc("Bypass the page cache (O_DIRECT)."),
-        row("buffered", UsageTier::One, Kind::Switch).default("1").doc("Use the page cache; the opposite of direct."),
-        row("ioscheduler", UsageTier::Three, Kind::Text)
-            .doc("I/O scheduler of the disks under the files while all jobs run; put back at the end."),
-    ],
-};
-
-/// How ops are submitted and how many are in flight.
-#[derive(Debug, Clone, PartialEq)]
-pub struct QueueOptions {
-    /// The engine, by fio's name.
-    pub ioengine: String,
-    /// Ops in flight, for engines that can.
-    pub iodepth: u32,
-    /// Ops submitted at once; 0 for as many as fit.
-    pub batch_submit: u32,
-    /// Completions waited for at once; at 0 none are waited for.
-    pub batch_complete_min: u32,
-    /// Completions reaped at once; the minimum if absent.
-    pub batch_complete_max: Option<u32>,
-    /// A full queue drains to this depth before it is filled again.
-    pub low: Option<u32>,
-    /// Who hands ops over.
-    pub submit_mode: SubmitMode,
-    /// O_DIRECT; from `direct` or `buffered`, whichever came last.
-    pub direct: bool,
-    /// The I/O scheduler of its disks.
-    pub scheduler: Option<String>,
+            .default("1");
+        /// Maximum number of completions to reap at once; the minimum by default.
+        batch_complete_max: Option<u32> = row("iodepth_batch_complete_max", Two, UnlessZero(Count(ANY)));
+        /// Queue depth to which a full queue drains before it is refilled.
+        low: Option<u32> = row("iodepth_low", Two, UnlessZero(Count(ANY)));
+        /// Who submits ops. They are always submitted by the worker itself; offload warns.
+        submit_mode: SubmitMode = row("io_submit_mode", Two, choice::<SubmitMode>()).default("inline");
+        /// Bypass the page cache (O_DIRECT).
+        direct: bool = row("direct", One, SWITCH).default("0"),
+            or
+            /// Use the page cache; the opposite of direct.
+            row("buffered", One, Map(SWITCH, |is_buffered| !is_buffered)).default("1");
+        /// I/O scheduler of the disks under the files while all jobs run; put back at the end.
+        scheduler: Option<String> = row("ioscheduler", Three, Maybe(TEXT));
+    }
 }
 
-impl QueueOptions {
-    pub(in crate::fio) fn of(values: &OptionValues) -> QueueOptions {
-        QueueOptions {
-            ioengine: values.text("ioengine").unwrap_or_default(),
-            iodepth: values.count("iodepth"),
-            batch_submit: values.count("iodepth_batch"),
-            batch_complete_min: values.count("iodepth_batch_complete_min"),
-            batch_complete_max: values.count_unless_zero("iodepth_batch_complete_max"),
-            low: values.count_unless_zero("iodepth_low"),
-            submit_mode: SubmitMode::of(values),
-            direct: values.switch("direct"),
-            scheduler: values.text("ioscheduler"),
-        }
-    }
+/// fio's own name of an engine that was called by an alias.
+fn own_name(name: String) -> String {
+    engines::find(&name).map_or(name, |spec| spec.name.to_owned())
 }
 
 words! {
     /// Who hands ops over.
-    SubmitMode, "io_submit_mode":
+    SubmitMode:
     /// The worker itself.
     Inline = "inline",
     /// Separate threads.
     Offload = "offload",
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::assert_each_sets;
+    use super::*;
+
+    // Protects: each option sets its own field to the value of its text.
+    #[test]
+    fn each_option_sets_its_field() {
+        assert_each_sets(
+            &SHELF,
+            &[
+                ("ioengine=aio", |job| job.queue.ioengine == "libaio"),
+                ("iodepth=2", |job| job.queue.iodepth == 2),
+                ("iodepth_batch=7", |job| job.queue.batch_submit == 7),
+                ("iodepth_batch_complete_min=7", |job| job.queue.batch_complete_min == 7),
+                ("iodepth_batch_complete_max=7", |job| job.queue.batch_complete_max == Some(7)),
+                ("iodepth_low=7", |job| job.queue.low == Some(7)),
+                ("io_submit_mode=offload", |job| job.queue.submit_mode == SubmitMode::Offload),
+                ("direct=1", |job| job.queue.direct),
+                ("buffered=0", |job| job.queue.direct),
+                ("ioscheduler=x", |job| job.queue.scheduler.as_deref() == Some("x")),
+            ],
+        );
+    }
 }

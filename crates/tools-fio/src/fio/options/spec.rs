@@ -1,7 +1,10 @@
 //! A row of the table of options.
 
-use super::kind::Kind;
+use super::row::{OptionReader, Setting};
+use crate::fio::value::kind::Kind;
+use crate::fio::value::{ValueError, ValueReading};
 use plumb_tools::support::Support;
+use std::fmt;
 
 /// Subject of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -118,15 +121,13 @@ pub enum Precedence {
     Last,
 }
 
-/// One option.
-#[derive(Debug, Clone, Copy)]
+/// One option: a row of the table, bound to the field that it sets.
+#[derive(Clone, Copy)]
 pub struct OptionSpec {
     /// Its name.
     pub name: &'static str,
     /// Its other name.
     pub alias: Option<&'static str>,
-    /// What kind of value it takes.
-    pub kind: Kind,
     /// Its default, as it would be written in a job file.
     pub default: Option<&'static str>,
     /// How soon Plumb must support it.
@@ -135,21 +136,18 @@ pub struct OptionSpec {
     pub engines: &'static [&'static str],
     /// When it takes effect.
     pub order: Precedence,
-    /// Only powers of two are allowed.
-    pub power_of_two: bool,
     /// What Plumb does with it.
     pub support: Support,
     /// What it means, in a sentence.
     pub doc: &'static str,
+    /// Reads its text and sets its field.
+    pub(super) reader: &'static dyn OptionReader,
 }
 
-/// The options of one category.
-#[derive(Debug)]
-pub struct Shelf {
-    /// The category.
-    pub category: Category,
-    /// Its options.
-    pub options: &'static [OptionSpec],
+impl fmt::Debug for OptionSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("OptionSpec").field(&self.name).finish()
+    }
 }
 
 impl OptionSpec {
@@ -168,69 +166,32 @@ impl OptionSpec {
         self.engines.is_empty() || self.engines.contains(&engine)
     }
 
-    pub(super) const fn or(mut self, alias: &'static str) -> OptionSpec {
-        self.alias = Some(alias);
-        self
+    /// Returns the kind of its value.
+    pub fn kind(&self) -> Kind {
+        self.reader.kind()
     }
 
-    pub(super) const fn default(mut self, text: &'static str) -> OptionSpec {
-        self.default = Some(text);
-        self
-    }
-
-    pub(super) const fn first(mut self) -> OptionSpec {
-        self.order = Precedence::First;
-        self
-    }
-
-    pub(super) const fn last(mut self) -> OptionSpec {
-        self.order = Precedence::Last;
-        self
-    }
-
-    pub(super) const fn power_of_two(mut self) -> OptionSpec {
-        self.power_of_two = true;
-        self
-    }
-
-    pub(super) const fn only(mut self, engines: &'static [&'static str]) -> OptionSpec {
-        self.engines = engines;
-        self
-    }
-
-    pub(super) const fn doc(mut self, sentence: &'static str) -> OptionSpec {
-        self.doc = sentence;
-        self
-    }
-
-    pub(super) const fn ignored(mut self, why: &'static str) -> OptionSpec {
-        self.support = Support::Ignored(why);
-        self
-    }
-
-    pub(super) const fn not_yet(mut self, why: &'static str) -> OptionSpec {
-        self.support = Support::NotYet(why);
-        self
-    }
-
-    pub(super) const fn never(mut self, why: &'static str) -> OptionSpec {
-        self.support = Support::Never(why);
-        self
+    /// Reads the text of the option; `None` if nothing followed its name.
+    ///
+    /// # Errors
+    /// The text is not a value of the option.
+    pub fn read(&self, text: Option<&str>, reading: &mut ValueReading<'_>) -> Result<Setting, ValueError> {
+        self.reader.read(text, reading)
     }
 }
 
-/// A row of the table, to be completed.
-pub(super) const fn row(name: &'static str, tier: UsageTier, kind: Kind) -> OptionSpec {
-    OptionSpec {
-        name,
-        alias: None,
-        kind,
-        default: None,
-        tier,
-        engines: &[],
-        order: Precedence::AsSaid,
-        power_of_two: false,
-        support: Support::Works,
-        doc: "",
+/// The options of one category.
+#[derive(Debug)]
+pub struct Shelf {
+    /// The category.
+    pub category: Category,
+    /// Its options, a slice for each group of fields.
+    pub(super) groups: &'static [&'static [OptionSpec]],
+}
+
+impl Shelf {
+    /// Its options.
+    pub fn options(&self) -> impl Iterator<Item = &'static OptionSpec> + use<> {
+        self.groups.iter().copied().flatten()
     }
 }

@@ -1,122 +1,75 @@
 //! When the job ends, and what happens on errors.
 
-use super::keywords::{Word, words};
-use super::kind::{Bare, Kind, Slots, Special};
-use super::spec::{Category, Shelf, UsageTier, row};
-use super::values::OptionValues;
+use super::keywords::words;
+use super::row::{Row, options, row};
+use super::spec::UsageTier::{One, Two};
+use super::spec::{Category, Shelf};
 use crate::fio::value::choice::{ErrorsIgnored, SteadyCriterion};
+use crate::fio::value::kind::Bare;
+use crate::fio::value::syntax::{FLAG, IGNORE_ERROR, Plain, STEADY, SWITCH, Time, Word, choice};
+use crate::fio::value::{Maybe, UnlessZero};
 use plumb_workload::Nanos;
 
-/// When the job ends, and what happens on errors.
-pub(super) static SHELF: Shelf = Shelf {
-    category: Category::Stop,
-    options: &[
-        row("runtime", UsageTier::One, Kind::Time(Slots::One, Bare::Seconds))
-            .or("timeout")
-            .default("0")
-            .doc("Maximum run time; with time_based, the exact run time."),
-        row("time_based", UsageTier::One, Kind::Flag).doc("Repeat the job until runtime has elapsed."),
-        row("ramp_time", UsageTier::One, Kind::Time(Slots::One, Bare::Seconds))
-            .doc("Time to run before measuring starts."),
-        row("exitall", UsageTier::One, Kind::Flag).doc("End all other jobs when this one ends."),
-        row("exit_what", UsageTier::Two, Kind::Choice(ExitWhat::WORDS))
-            .default("group")
-            .doc("Jobs that exitall ends: the group, those up to the next stonewall, or all."),
-        row("exitall_on_error", UsageTier::Two, Kind::Flag).doc("End all other jobs when this one fails."),
-        row("continue_on_error", UsageTier::Two, Kind::Choice(ContinueOnError::WORDS))
-            .default("none")
-            .doc("Kinds of errors that do not end the job."),
-        row("ignore_error", UsageTier::Two, Kind::Special(Special::IgnoreError))
-            .doc("Error codes to ignore, for reads, writes and verification."),
-        row("error_dump", UsageTier::Two, Kind::Switch).default("0").doc("Print every op that failed."),
-        row("steadystate", UsageTier::Two, Kind::Special(Special::Steady))
-            .or("ss")
-            .default("iops_slope:0.01%")
-            .doc("End the job when this criterion shows a steady state."),
-        row("steadystate_duration", UsageTier::Two, Kind::Time(Slots::One, Bare::Seconds))
-            .or("ss_dur")
-            .default("0")
-            .doc("Window over which the job must be steady."),
-        row("steadystate_ramp_time", UsageTier::Two, Kind::Time(Slots::One, Bare::Seconds))
-            .or("ss_ramp")
-            .default("0")
-            .doc("Time at the start to ignore when checking for a steady state."),
-        row("steadystate_check_interval", UsageTier::Two, Kind::Time(Slots::One, Bare::Seconds))
-            .or("ss_interval")
-            .default("1")
-            .doc("Interval between steady-state checks."),
-    ],
-};
+/// End of the job, and its handling of errors.
+pub(super) static SHELF: Shelf = Shelf { category: Category::Stop, groups: &[StopOptions::ROWS, SteadyOptions::ROWS] };
 
-/// When the job ends, and what happens on errors.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StopOptions {
-    /// End after this long.
-    pub runtime: Option<Nanos>,
-    /// Do not end earlier either.
-    pub time_based: bool,
-    /// Time to run before measuring.
-    pub ramp_time: Option<Nanos>,
-    /// End the others when this one ends.
-    pub exitall: bool,
-    /// Whom.
-    pub exit_what: ExitWhat,
-    /// End the others when this one fails.
-    pub exitall_on_error: bool,
-    /// Which errors do not end it.
-    pub continue_on_error: ContinueOnError,
-    /// Which errors are none.
-    pub ignore_error: ErrorsIgnored,
-    /// Show every failed op.
-    pub error_dump: bool,
-    /// End when a figure is steady.
-    pub steady: Option<SteadyStop>,
-}
+// Rows that other code asks about.
+pub(in crate::fio) const STEADYSTATE: Row<Maybe<Plain<SteadyCriterion>>> =
+    row("steadystate", Two, Maybe(STEADY)).or("ss").default("iops_slope:0.01%");
 
-impl StopOptions {
-    pub(in crate::fio) fn of(values: &OptionValues) -> StopOptions {
-        StopOptions {
-            runtime: values.time_unless_zero("runtime"),
-            time_based: values.switch("time_based"),
-            ramp_time: values.time_unless_zero("ramp_time"),
-            exitall: values.switch("exitall"),
-            exit_what: ExitWhat::of(values),
-            exitall_on_error: values.switch("exitall_on_error"),
-            continue_on_error: ContinueOnError::of(values),
-            ignore_error: values.ignore_error("ignore_error").unwrap_or_default(),
-            error_dump: values.switch("error_dump"),
-            steady: steady(values),
-        }
+options! {
+    /// End of the job, and its handling of errors.
+    pub struct StopOptions in stop {
+        /// Maximum run time; with time_based, the exact run time.
+        runtime: Option<Nanos> = row("runtime", One, UnlessZero(Time(Bare::Seconds))).or("timeout").default("0");
+        /// Repeat the job until runtime has elapsed.
+        time_based: bool = row("time_based", One, FLAG);
+        /// Time to run before measuring starts.
+        ramp_time: Option<Nanos> = row("ramp_time", One, UnlessZero(Time(Bare::Seconds)));
+        /// End all other jobs when this one ends.
+        exitall: bool = row("exitall", One, FLAG);
+        /// Jobs that exitall ends: the group, those up to the next stonewall, or all.
+        exit_what: ExitWhat = row("exit_what", Two, choice::<ExitWhat>()).default("group");
+        /// End all other jobs when this one fails.
+        exitall_on_error: bool = row("exitall_on_error", Two, FLAG);
+        /// Kinds of errors that do not end the job.
+        continue_on_error: ContinueOnError = row("continue_on_error", Two, choice::<ContinueOnError>()).default("none");
+        /// Error codes to ignore, for reads, writes and verification.
+        ignore_error: ErrorsIgnored = row("ignore_error", Two, IGNORE_ERROR);
+        /// Print every op that failed.
+        error_dump: bool = row("error_dump", Two, SWITCH).default("0");
+    } with {
+        /// End of the job at a steady state.
+        steady: SteadyOptions,
     }
 }
 
-/// End when a figure is steady.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SteadyStop {
-    /// Which figure, how judged, and how far it may be off.
-    pub criterion: SteadyCriterion,
-    /// Window over which the job must be steady.
-    pub duration: Nanos,
-    /// Time at the start that is ignored.
-    pub ramp_time: Nanos,
-    /// How often it is judged.
-    pub check_interval: Nanos,
+options! {
+    /// End of the job at a steady state.
+    pub struct SteadyOptions in stop.steady {
+        /// End the job when this criterion shows a steady state.
+        criterion: Option<SteadyCriterion> = STEADYSTATE;
+        /// Window over which the job must be steady.
+        duration: Option<Nanos> = row("steadystate_duration", Two, UnlessZero(Time(Bare::Seconds)))
+            .or("ss_dur")
+            .default("0");
+        /// Time at the start to ignore when checking for a steady state.
+        ramp_time: Nanos = row("steadystate_ramp_time", Two, Time(Bare::Seconds)).or("ss_ramp").default("0");
+        /// Interval between steady-state checks.
+        check_interval: Nanos = row("steadystate_check_interval", Two, Time(Bare::Seconds)).or("ss_interval").default("1");
+    }
 }
 
-/// fio judges steadiness only where a window is given.
-fn steady(values: &OptionValues) -> Option<SteadyStop> {
-    let duration = values.time_unless_zero("steadystate_duration")?;
-    Some(SteadyStop {
-        criterion: values.steady("steadystate")?,
-        duration,
-        ramp_time: values.time("steadystate_ramp_time").unwrap_or(Nanos(0)),
-        check_interval: values.time("steadystate_check_interval").unwrap_or(Nanos(1_000_000_000)),
-    })
+impl SteadyOptions {
+    /// The criterion and its window; fio judges steadiness only if a window is given.
+    pub fn judged(&self) -> Option<(SteadyCriterion, Nanos)> {
+        self.criterion.zip(self.duration)
+    }
 }
 
 words! {
     /// The jobs that `exitall` ends.
-    ExitWhat, "exit_what":
+    ExitWhat:
     /// The jobs of its group.
     Group = "group",
     /// The jobs up to the next stonewall.
@@ -127,7 +80,7 @@ words! {
 
 words! {
     /// Kinds of errors that do not end the job.
-    ContinueOnError, "continue_on_error":
+    ContinueOnError:
     /// None.
     None = "none" | "0",
     /// Errors of reads.
@@ -140,4 +93,36 @@ words! {
     Verify = "verify",
     /// All.
     All = "all" | "1",
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::assert_each_sets;
+    use super::*;
+    use crate::fio::value::choice::{ErrorNumber, SteadyLimit};
+
+    // Protects: each option sets its own field to the value of its text.
+    #[test]
+    fn each_option_sets_its_field() {
+        assert_each_sets(
+            &SHELF,
+            &[
+                ("runtime=3s", |job| job.stop.runtime == Some(Nanos(3_000_000_000))),
+                ("time_based", |job| job.stop.time_based),
+                ("ramp_time=3s", |job| job.stop.ramp_time == Some(Nanos(3_000_000_000))),
+                ("exitall", |job| job.stop.exitall),
+                ("exit_what=stonewall", |job| job.stop.exit_what == ExitWhat::Stonewall),
+                ("exitall_on_error", |job| job.stop.exitall_on_error),
+                ("continue_on_error=io", |job| job.stop.continue_on_error == ContinueOnError::Io),
+                ("ignore_error=EIO", |job| job.stop.ignore_error.read == [ErrorNumber::Name("EIO".to_owned())]),
+                ("error_dump=1", |job| job.stop.error_dump),
+                ("steadystate=iops:2%", |job| {
+                    job.stop.steady.criterion.is_some_and(|criterion| criterion.limit == SteadyLimit::Percent(2.0))
+                }),
+                ("steadystate_duration=3s", |job| job.stop.steady.duration == Some(Nanos(3_000_000_000))),
+                ("steadystate_ramp_time=3s", |job| job.stop.steady.ramp_time == Nanos(3_000_000_000)),
+                ("steadystate_check_interval=3s", |job| job.stop.steady.check_interval == Nanos(3_000_000_000)),
+            ],
+        );
+    }
 }

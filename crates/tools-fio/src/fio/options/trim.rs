@@ -1,45 +1,45 @@
 //! Trims amid other work.
 
-use super::kind::{ANY, Kind, Slots, at_most};
-use super::spec::{Category, Shelf, UsageTier, row};
-use super::values::OptionValues;
+use super::row::{options, row};
+use super::spec::UsageTier::Two;
+use super::spec::{Category, Shelf};
+use crate::fio::value::UnlessZero;
+use crate::fio::value::kind::{ANY, at_most};
+use crate::fio::value::syntax::{Count, SWITCH, Wide};
 
 /// Trims amid other work.
-pub(super) static SHELF: Shelf = Shelf {
-    category: Category::Trim,
-    options: &[
-        row("trim_percentage", UsageTier::Two, Kind::Whole(Slots::One, at_most(100)))
-            .default("0")
-            .doc("Percentage of written blocks to trim later."),
-        row("trim_verify_zero", UsageTier::Two, Kind::Switch)
-            .default("1")
-            .doc("Verify that trimmed blocks read as zeros."),
-        row("trim_backlog", UsageTier::Two, Kind::Wide(Slots::One, ANY)).doc("Trim after N blocks have been written."),
-        row("trim_backlog_batch", UsageTier::Two, Kind::Whole(Slots::One, ANY))
-            .doc("Number of blocks to trim at a time."),
-    ],
-};
+pub(super) static SHELF: Shelf = Shelf { category: Category::Trim, groups: &[TrimOptions::ROWS] };
 
-/// Trims amid other work.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TrimOptions {
-    /// Percentage of written blocks to trim later.
-    pub percentage: u32,
-    /// Verify that trimmed blocks read as zeros.
-    pub verify_zero: bool,
-    /// Trim after N blocks have been written.
-    pub backlog: Option<u64>,
-    /// Trim this many at a time.
-    pub backlog_batch: Option<u32>,
+options! {
+    /// Trims amid other work.
+    pub struct TrimOptions in trim {
+        /// Percentage of written blocks to trim later.
+        percentage: u32 = row("trim_percentage", Two, Count(at_most(100))).default("0");
+        /// Verify that trimmed blocks read as zeros.
+        verify_zero: bool = row("trim_verify_zero", Two, SWITCH).default("1");
+        /// Trim after N blocks have been written.
+        backlog: Option<u64> = row("trim_backlog", Two, UnlessZero(Wide(ANY)));
+        /// Number of blocks to trim at a time.
+        backlog_batch: Option<u32> = row("trim_backlog_batch", Two, UnlessZero(Count(ANY)));
+    }
 }
 
-impl TrimOptions {
-    pub(in crate::fio) fn of(values: &OptionValues) -> TrimOptions {
-        TrimOptions {
-            percentage: values.count("trim_percentage"),
-            verify_zero: values.switch("trim_verify_zero"),
-            backlog: values.wide_unless_zero("trim_backlog"),
-            backlog_batch: values.count_unless_zero("trim_backlog_batch"),
-        }
+#[cfg(test)]
+mod tests {
+    use super::super::tests::assert_each_sets;
+    use super::*;
+
+    // Protects: each option sets its own field to the value of its text.
+    #[test]
+    fn each_option_sets_its_field() {
+        assert_each_sets(
+            &SHELF,
+            &[
+                ("trim_percentage=7", |job| job.trim.percentage == 7),
+                ("trim_verify_zero=0", |job| !job.trim.verify_zero),
+                ("trim_backlog=7k", |job| job.trim.backlog == Some(7 << 10)),
+                ("trim_backlog_batch=7", |job| job.trim.backlog_batch == Some(7)),
+            ],
+        );
     }
 }

@@ -1,119 +1,127 @@
 //! Devices and files in zones.
 
-use super::keywords::{Word, words};
-use super::kind::{ANY, Kind, Slots, at_most};
-use super::spec::{Category, Shelf, UsageTier, row};
-use super::values::OptionValues;
-use crate::fio::value::FileRegion;
+use super::keywords::words;
+use super::row::{Row, options, row};
+use super::spec::UsageTier::{Three, Two};
+use super::spec::{Category, Shelf};
+use crate::fio::value::kind::{ANY, at_most};
+use crate::fio::value::syntax::{Choice, Count, ENGINE_TEXT, Floats, OneOf, Plain, REGION, SWITCH, Wide, Word, choice};
+use crate::fio::value::{FileRegion, Map, UnlessZero};
 
 /// Engines that support data placement.
 const PLACING: &[&str] = &["io_uring_cmd", "xnvme"];
 
 /// Devices and files in zones.
-pub(super) static SHELF: Shelf = Shelf {
-    category: Category::Zones,
-    options: &[
-        row("zonemode", UsageTier::Two, Kind::Choice(ZoneMode::WORDS))
-            .default("none")
-            .doc("Zone mode: none, strided access, or a zoned block device."),
-        row("zonesize", UsageTier::Two, Kind::Wide(Slots::One, ANY)).default("0").doc("Zone size."),
-        row("zonerange", UsageTier::Two, Kind::Wide(Slots::One, ANY))
-            .default("0")
-            .doc("Distance between the starts of consecutive zones."),
-        row("zoneskip", UsageTier::Two, Kind::Region).default("0").doc("Amount to skip after each zone."),
-        row("zonecapacity", UsageTier::Two, Kind::Wide(Slots::One, ANY)).default("0").doc("Usable bytes of each zone."),
-        row("read_beyond_wp", UsageTier::Two, Kind::Switch).default("0").doc("Allow reads beyond the write pointer."),
-        row("max_open_zones", UsageTier::Two, Kind::Whole(Slots::One, at_most(4096)))
-            .default("0")
-            .doc("Maximum number of open zones, all jobs together."),
-        row("job_max_open_zones", UsageTier::Two, Kind::Whole(Slots::One, at_most(4096)))
-            .default("0")
-            .doc("Maximum number of open zones per job."),
-        row("ignore_zone_limits", UsageTier::Two, Kind::Switch)
-            .default("0")
-            .doc("Ignore the device's limit on open zones."),
-        row("zone_reset_threshold", UsageTier::Two, Kind::Floats { most: 1, bounds: Some((0.0, 1.0)) })
-            .doc("Share of the capacity that may be written before zones are reset."),
-        row("zone_reset_frequency", UsageTier::Two, Kind::Floats { most: 1, bounds: Some((0.0, 1.0)) })
-            .doc("Frequency of those resets, as a share of the writes."),
-        row("recover_zbd_write_error", UsageTier::Three, Kind::Switch)
-            .not_yet("recovery from zone write errors is not implemented."),
-        row("write_zone_remainder", UsageTier::Three, Kind::Switch)
-            .not_yet("writing the remainder of a zone is not implemented."),
-        row("fdp", UsageTier::Three, Kind::Switch)
-            .default("0")
-            .only(PLACING)
-            .not_yet("data placement needs NVMe passthrough."),
-        row("dataplacement", UsageTier::Three, Kind::Choice(&["none", "fdp", "streams"]))
+pub(super) static SHELF: Shelf = Shelf { category: Category::Zones, groups: &[ZoneOptions::ROWS] };
+
+/// One share of 1.
+const SHARE: Floats = Floats { most: 1, bounds: Some((0.0, 1.0)) };
+
+// Rows that other code asks about.
+pub(in crate::fio) const ZONEMODE: Row<Choice<ZoneMode>> = row("zonemode", Two, choice::<ZoneMode>()).default("none");
+
+pub(in crate::fio) const ZONESIZE: Row<UnlessZero<Wide>> = row("zonesize", Two, UnlessZero(Wide(ANY))).default("0");
+
+pub(in crate::fio) const ZONERANGE: Row<UnlessZero<Wide>> = row("zonerange", Two, UnlessZero(Wide(ANY))).default("0");
+
+pub(in crate::fio) const ZONESKIP: Row<Plain<FileRegion>> = row("zoneskip", Two, REGION).default("0");
+
+pub(in crate::fio) const ZONECAPACITY: Row<UnlessZero<Wide>> =
+    row("zonecapacity", Two, UnlessZero(Wide(ANY))).default("0");
+
+pub(in crate::fio) const READ_BEYOND_WP: Row<Plain<bool>> = row("read_beyond_wp", Two, SWITCH).default("0");
+
+pub(in crate::fio) const MAX_OPEN_ZONES: Row<UnlessZero<Count>> =
+    row("max_open_zones", Two, UnlessZero(Count(at_most(4096)))).default("0");
+
+pub(in crate::fio) const JOB_MAX_OPEN_ZONES: Row<UnlessZero<Count>> =
+    row("job_max_open_zones", Two, UnlessZero(Count(at_most(4096)))).default("0");
+
+pub(in crate::fio) const IGNORE_ZONE_LIMITS: Row<Plain<bool>> = row("ignore_zone_limits", Two, SWITCH).default("0");
+
+pub(in crate::fio) const ZONE_RESET_THRESHOLD: Row<Map<Floats, Option<f64>>> =
+    row("zone_reset_threshold", Two, Map(SHARE, |shares| shares.first().copied()));
+
+pub(in crate::fio) const ZONE_RESET_FREQUENCY: Row<Map<Floats, Option<f64>>> =
+    row("zone_reset_frequency", Two, Map(SHARE, |shares| shares.first().copied()));
+
+options! {
+    /// Devices and files in zones.
+    pub struct ZoneOptions in zones {
+        /// Zone mode: none, strided access, or a zoned block device.
+        mode: ZoneMode = ZONEMODE;
+        /// Zone size.
+        size_bytes: Option<u64> = ZONESIZE;
+        /// Distance between the starts of consecutive zones.
+        range_bytes: Option<u64> = ZONERANGE;
+        /// Amount to skip after each zone.
+        skip: FileRegion = ZONESKIP;
+        /// Usable bytes of each zone.
+        capacity_bytes: Option<u64> = ZONECAPACITY;
+        /// Allow reads beyond the write pointer.
+        read_beyond_wp: bool = READ_BEYOND_WP;
+        /// Maximum number of open zones, all jobs together.
+        max_open: Option<u32> = MAX_OPEN_ZONES;
+        /// Maximum number of open zones per job.
+        job_max_open: Option<u32> = JOB_MAX_OPEN_ZONES;
+        /// Ignore the device's limit on open zones.
+        ignore_limits: bool = IGNORE_ZONE_LIMITS;
+        /// Share of the capacity that may be written before zones are reset.
+        reset_threshold: Option<f64> = ZONE_RESET_THRESHOLD;
+        /// Frequency of those resets, as a share of the writes.
+        reset_frequency: Option<f64> = ZONE_RESET_FREQUENCY;
+        _ = row("recover_zbd_write_error", Three, SWITCH).not_yet("recovery from zone write errors is not implemented.");
+        _ = row("write_zone_remainder", Three, SWITCH).not_yet("writing the remainder of a zone is not implemented.");
+        _ = row("fdp", Three, SWITCH).default("0").only(PLACING).not_yet("data placement needs NVMe passthrough.");
+        _ = row("dataplacement", Three, OneOf(&["none", "fdp", "streams"]))
             .or("data_placement")
             .default("none")
             .only(PLACING)
-            .not_yet("data placement needs NVMe passthrough."),
-        row("plid_select", UsageTier::Three, Kind::Choice(&["random", "roundrobin", "scheme"]))
+            .not_yet("data placement needs NVMe passthrough.");
+        _ = row("plid_select", Three, OneOf(&["random", "roundrobin", "scheme"]))
             .or("fdp_pli_select")
             .default("roundrobin")
             .only(PLACING)
-            .not_yet("data placement needs NVMe passthrough."),
-        row("plids", UsageTier::Three, Kind::Text)
-            .or("fdp_pli")
-            .only(PLACING)
-            .not_yet("data placement needs NVMe passthrough."),
-        row("dp_scheme", UsageTier::Three, Kind::Text).only(PLACING).not_yet("data placement needs NVMe passthrough."),
-    ],
-};
-
-/// Devices and files in zones.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ZoneOptions {
-    /// How zones are treated.
-    pub mode: ZoneMode,
-    /// Bytes of a zone.
-    pub size_bytes: Option<u64>,
-    /// Bytes from one zone's start to the next.
-    pub range_bytes: Option<u64>,
-    /// What is passed over after a zone.
-    pub skip: FileRegion,
-    /// Usable bytes of each zone.
-    pub capacity_bytes: Option<u64>,
-    /// Read what was never written.
-    pub read_beyond_wp: bool,
-    /// Zones all jobs keep open.
-    pub max_open: Option<u32>,
-    /// Zones this job keeps open.
-    pub job_max_open: Option<u32>,
-    /// Do not keep to the device's limit.
-    pub ignore_limits: bool,
-    /// Reset zones once this share is written.
-    pub reset_threshold: Option<f64>,
-    /// How often then.
-    pub reset_frequency: Option<f64>,
-}
-
-impl ZoneOptions {
-    pub(in crate::fio) fn of(values: &OptionValues) -> ZoneOptions {
-        ZoneOptions {
-            mode: ZoneMode::of(values),
-            size_bytes: values.wide_unless_zero("zonesize"),
-            range_bytes: values.wide_unless_zero("zonerange"),
-            skip: values.region("zoneskip").unwrap_or(FileRegion::Bytes(0)),
-            capacity_bytes: values.wide_unless_zero("zonecapacity"),
-            read_beyond_wp: values.switch("read_beyond_wp"),
-            max_open: values.count_unless_zero("max_open_zones"),
-            job_max_open: values.count_unless_zero("job_max_open_zones"),
-            ignore_limits: values.switch("ignore_zone_limits"),
-            reset_threshold: values.floats("zone_reset_threshold").first().copied(),
-            reset_frequency: values.floats("zone_reset_frequency").first().copied(),
-        }
+            .not_yet("data placement needs NVMe passthrough.");
+        _ = row("plids", Three, ENGINE_TEXT).or("fdp_pli").only(PLACING).not_yet("data placement needs NVMe passthrough.");
+        _ = row("dp_scheme", Three, ENGINE_TEXT).only(PLACING).not_yet("data placement needs NVMe passthrough.");
     }
 }
 
 words! {
     /// How zones are treated.
-    ZoneMode, "zonemode":
+    ZoneMode:
     /// There are none.
     None = "none",
     /// A stride of zones, one after another.
     Strided = "strided",
     /// The zones of a zoned device.
     Zoned = "zbd",
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::assert_each_sets;
+    use super::*;
+
+    // Protects: each option sets its own field to the value of its text.
+    #[test]
+    fn each_option_sets_its_field() {
+        assert_each_sets(
+            &SHELF,
+            &[
+                ("zonemode=zbd", |job| job.zones.mode == ZoneMode::Zoned),
+                ("zonesize=7k", |job| job.zones.size_bytes == Some(7 << 10)),
+                ("zonerange=7k", |job| job.zones.range_bytes == Some(7 << 10)),
+                ("zoneskip=2z", |job| job.zones.skip == FileRegion::Zones(2)),
+                ("zonecapacity=7k", |job| job.zones.capacity_bytes == Some(7 << 10)),
+                ("read_beyond_wp=1", |job| job.zones.read_beyond_wp),
+                ("max_open_zones=7", |job| job.zones.max_open == Some(7)),
+                ("job_max_open_zones=7", |job| job.zones.job_max_open == Some(7)),
+                ("ignore_zone_limits=1", |job| job.zones.ignore_limits),
+                ("zone_reset_threshold=0.5", |job| job.zones.reset_threshold == Some(0.5)),
+                ("zone_reset_frequency=0.25", |job| job.zones.reset_frequency == Some(0.25)),
+            ],
+        );
+    }
 }

@@ -74,10 +74,10 @@ fn job(report: &Report, job: &JobReport, format: JsonFormat) -> JsonObject {
     object
         .set("jobname", job.name.as_str())
         .set("groupid", job.group)
-        .set("job_start", job.started_unix_ms)
-        .set("error", job.error.as_ref().map_or(0, |error| error.code))
-        .set("eta", job.eta_s)
-        .set("elapsed", job.elapsed_s);
+        .set("job_start", job.times.started_unix_ms)
+        .set("error", job.failures.error.as_ref().map_or(0, |error| error.code))
+        .set("eta", job.times.eta_s)
+        .set("elapsed", job.times.elapsed_s);
     if !job.options.is_empty() {
         object.set("job options", options(&job.options));
     }
@@ -116,7 +116,7 @@ fn job(report: &Report, job: &JobReport, format: JsonFormat) -> JsonObject {
         .set("latency_ns", shares(&BucketShares::NAMES, &job.latency_shares.ns.map(grid::shown)))
         .set("latency_us", shares(&BucketShares::NAMES, &job.latency_shares.us.map(grid::shown)))
         .set("latency_ms", shares(&BucketShares::NAMES, &job.latency_shares.ms.map(grid::shown)));
-    if let Some(continued) = &job.continued {
+    if let Some(continued) = &job.failures.continued {
         object.set("total_err", continued.total).set("first_error", continued.first_code);
     }
     if let Some(target) = &job.latency_target {

@@ -56,10 +56,10 @@ fn not_measured(missing: &[NotMeasured], compat: Compat) -> String {
 pub(super) fn job_text(report: &Report, job: &JobReport) -> String {
     let nothing = !job.is_beside && job.io.named().iter().all(|(_, one)| one.bytes == 0 && one.ios == 0);
     // fio prints nothing for a job that did nothing; an error that prevented it from running is printed.
-    if nothing && (report.compat == Compat::Strict || (job.error.is_none() && job.sync.count == 0)) {
+    if nothing && (report.compat == Compat::Strict || (job.failures.error.is_none() && job.sync.count == 0)) {
         return String::new();
     }
-    let error = match &job.error {
+    let error = match &job.failures.error {
         None => " 0".to_owned(),
         Some(error) => format!("{:2} ({})", error.code, plain(&error.text, None, report.compat)),
     };
@@ -108,7 +108,7 @@ pub(super) fn job_text(report: &Report, job: &JobReport) -> String {
     text += &format!("     submit    : {}\n", row(batches, &job.depths.submit));
     text += &format!("     complete  : {}\n", row(batches, &job.depths.complete));
     text += &issued(job);
-    if let Some(continued) = &job.continued {
+    if let Some(continued) = &job.failures.continued {
         let first = plain(&continued.first_text, None, report.compat);
         text +=
             &format!("     errors    : total={}, first_error={}/<{first}>\n", continued.total, continued.first_code);

@@ -107,16 +107,10 @@ pub struct JobReport {
     pub is_beside: bool,
     /// Process id of the first member.
     pub pid: u32,
-    /// When it started, milliseconds since 1970.
-    pub started_unix_ms: u64,
-    /// What made it fail.
-    pub error: Option<JobError>,
-    /// Errors that were ignored, under `continue_on_error`.
-    pub continued: Option<ContinuedErrors>,
-    /// Seconds remaining; 0 in a final report.
-    pub eta_s: u64,
-    /// Seconds since the program started.
-    pub elapsed_s: u64,
+    /// Its start and its progress.
+    pub times: JobTimes,
+    /// Errors of the job.
+    pub failures: JobFailures,
     /// Options of the job's own section, as given.
     pub options: Vec<GivenOption>,
     /// How its numbers are shown.
@@ -139,6 +133,26 @@ pub struct JobReport {
     pub steady: Option<SteadyReport>,
     /// Zone resets, for `zonemode=zbd`.
     pub zone_resets: Option<u64>,
+}
+
+/// Start and progress of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct JobTimes {
+    /// When it started, milliseconds since 1970.
+    pub started_unix_ms: u64,
+    /// Seconds remaining; 0 in a final report.
+    pub eta_s: u64,
+    /// Seconds since the program started.
+    pub elapsed_s: u64,
+}
+
+/// Errors of a job.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct JobFailures {
+    /// The error that made it fail.
+    pub error: Option<JobError>,
+    /// Errors that were ignored, under `continue_on_error`.
+    pub continued: Option<ContinuedErrors>,
 }
 
 /// Why a job failed.

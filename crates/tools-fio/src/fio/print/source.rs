@@ -5,7 +5,7 @@ use super::opening::{BlockRange, JobLine, MissingFiles, RunOpening};
 use super::report::*;
 use crate::fio::job::{FioJob, SaidOption};
 use crate::fio::options::direction::KindSizes;
-use crate::fio::options::stats::{Unified, UnitWord};
+use crate::fio::options::stats::{PERCENTILE_LIST, Unified, UnitWord};
 use crate::fio::options::stop::ContinueOnError;
 use crate::fio::value::choice::{SteadyFigure, SteadyLimit, SteadyTest};
 use crate::fio::value::direction::{AccessOrder, Ops};
@@ -111,15 +111,22 @@ fn template(job: &FioJob, group: u32) -> JobReport {
         group,
         members: 1,
         is_beside: beside(job).is_some(),
-        options: given(&job.said),
+        options: given(&job.section.said),
         display: display(job),
         io,
-        continued: passes_over.then(|| ContinuedErrors { total: 0, first_code: 0, first_text: "Success".to_owned() }),
+        failures: JobFailures {
+            error: None,
+            continued: passes_over.then(|| ContinuedErrors {
+                total: 0,
+                first_code: 0,
+                first_text: "Success".to_owned(),
+            }),
+        },
         latency_target: Some(LatencyTarget {
             depth: job.queue.iodepth,
-            target_ns: job.pace.latency_target.map_or(0, |target| target.0),
-            window_us: job.pace.latency_window.map_or(0, |window| window.0 / 1000),
-            percentile: job.pace.latency_percentile,
+            target_ns: job.pace.latency.target.map_or(0, |target| target.0),
+            window_us: job.pace.latency.window.map_or(0, |window| window.0 / 1000),
+            percentile: job.pace.latency.percentile,
         }),
         steady: steady(job),
         ..JobReport::default()
@@ -136,17 +143,17 @@ fn latencies(job: &FioJob) -> Latencies {
     let kept = |measured: bool| if measured { KeptLog::Yes } else { KeptLog::No };
     let told = &job.statistics;
     Latencies {
-        slat: kept(told.measure_slat),
-        clat: kept(told.measure_clat),
-        lat: kept(told.measure_lat),
-        samples: kept(told.measure_bw),
+        slat: kept(told.measures_slat()),
+        clat: kept(told.measures_clat()),
+        lat: kept(told.measures_lat()),
+        samples: kept(told.measures_bw()),
     }
 }
 
 fn display(job: &FioJob) -> Display {
     let told = &job.statistics;
     let decimals = |text: &str| text.trim().split_once('.').map_or(0, |(_, decimals)| decimals.len());
-    let list = job.from_global.iter().chain(&job.said).rfind(|said| said.option.name == "percentile_list");
+    let list = job.all_said().rfind(|said| PERCENTILE_LIST.is(said.option));
     let precision = list.and_then(|said| said.text.as_ref()).map(|text| {
         let longest = text.split([':', ',']).map(decimals).max().unwrap_or(0);
         u8::try_from(longest).unwrap_or(u8::MAX)
@@ -167,8 +174,8 @@ fn display(job: &FioJob) -> Display {
 }
 
 fn steady(job: &FioJob) -> Option<SteadyReport> {
-    let stop = job.stop.steady.as_ref()?;
-    let criterion = stop.criterion;
+    let stop = &job.stop.steady;
+    let (criterion, duration) = stop.judged()?;
     let (limit, scale) = match criterion.limit {
         SteadyLimit::Percent(limit) => (limit, SteadyScale::Percent),
         SteadyLimit::Iops(limit) => (limit, SteadyScale::Absolute),
@@ -187,8 +194,8 @@ fn steady(job: &FioJob) -> Option<SteadyReport> {
         },
         limit,
         scale,
-        duration_s: stop.duration.0 / 1_000_000_000,
-        intervals: intervals(stop.duration.0, stop.check_interval.0),
+        duration_s: duration.0 / 1_000_000_000,
+        intervals: intervals(duration.0, stop.check_interval.0),
         attained: false,
         criterion: 0.0,
         max_deviation: 0.0,
@@ -223,7 +230,7 @@ fn line(job: &FioJob, group: u32) -> JobLine {
         group,
         rw: rw(job.direction.rw.ops, job.direction.rw.order).to_owned(),
         blocks: [range(&sizes.read), range(&sizes.write), range(&sizes.trim)],
-        blocks_are_seq_rand: job.direction.bs_is_seq_rand,
+        blocks_are_seq_rand: job.direction.blocks.bs_is_seq_rand,
         engine: job.queue.ioengine.clone(),
         depth: job.queue.iodepth,
         copies: job.identity.numjobs,

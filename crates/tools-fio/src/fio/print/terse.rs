@@ -53,7 +53,7 @@ pub fn terse(report: &Report, version: TerseVersion) -> String {
 
 fn line(report: &Report, job: &JobReport, version: TerseVersion) -> String {
     let name = plain(&job.name, Some(';'), report.compat);
-    let error = job.error.as_ref().map_or(0, |error| error.code);
+    let error = job.failures.error.as_ref().map_or(0, |error| error.code);
     let mut fields = Fields(version.number().to_string());
     if version != TerseVersion::V2 {
         fields.push(plain(&report.version, Some(';'), report.compat));
@@ -94,7 +94,7 @@ fn line(report: &Report, job: &JobReport, version: TerseVersion) -> String {
             }
         }
     }
-    if let Some(continued) = &job.continued {
+    if let Some(continued) = &job.failures.continued {
         fields.push(continued.total);
         fields.push(continued.first_code);
     }

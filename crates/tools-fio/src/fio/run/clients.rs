@@ -101,7 +101,7 @@ struct Serving {
 /// Runs jobs on their hosts, and prints what fio prints of them.
 pub fn run(invocation: &Invocation, call: &ToolCall<'_>) -> Step<End> {
     let began = Instant::now();
-    if invocation.status_interval.is_some() || invocation.eta == Eta::Always {
+    if invocation.progress.status_interval.is_some() || invocation.progress.eta == Eta::Always {
         complain("hosts report at the end of the run: --status-interval and --eta=always show nothing before");
     }
     let hosts = hosts_of(invocation)?;
@@ -154,7 +154,7 @@ pub fn run(invocation: &Invocation, call: &ToolCall<'_>) -> Step<End> {
 /// The hosts with what they are asked.
 fn hosts_of(invocation: &Invocation) -> Step<Vec<Host>> {
     let mut hosts = Vec::new();
-    for (number, client) in invocation.clients.iter().enumerate() {
+    for (number, client) in invocation.hosts.clients.iter().enumerate() {
         let client = &with_jobs(invocation, number, client);
         // As fio: what can be read as a file lists hosts.
         let path = Path::new(&client.host);
@@ -175,14 +175,14 @@ fn hosts_of(invocation: &Invocation) -> Step<Vec<Host>> {
 /// they are meant, it runs the jobs of the next one.
 fn with_jobs(invocation: &Invocation, number: usize, client: &AskedClient) -> AskedClient {
     let has_jobs = |client: &&AskedClient| !client.files.is_empty() || !client.remote_files.is_empty();
-    let is_meant = invocation.compat == Compat::Meant && invocation.files.is_empty();
-    let next = invocation.clients[number..].iter().find(has_jobs).filter(|_| is_meant);
+    let is_meant = invocation.compat == Compat::Meant && invocation.hosts.files.is_empty();
+    let next = invocation.hosts.clients[number..].iter().find(has_jobs).filter(|_| is_meant);
     next.map_or_else(|| client.clone(), |next| AskedClient { host: client.host.clone(), ..next.clone() })
 }
 
 /// What a host is asked: the texts of its job files, as they are here.
 fn asked(invocation: &Invocation, client: &AskedClient) -> Step<JobsAsked> {
-    let files: Vec<&String> = client.files.iter().chain(&invocation.files).collect();
+    let files: Vec<&String> = client.files.iter().chain(&invocation.hosts.files).collect();
     if files.is_empty() && client.remote_files.is_empty() {
         return told(Err([format!("no job file for client {}: name it behind --client", client.host)]));
     }
@@ -335,7 +335,7 @@ impl Telling<'_> {
             all.add(number, &own, &measurement);
             let report = print::report_of(self.heading(host), own, &measurement, Some(&evidence.observations));
             let report = report.map_err(Stopped::io)?;
-            for job in report.jobs.iter().filter(|job| job.error.is_some()) {
+            for job in report.jobs.iter().filter(|job| job.failures.error.is_some()) {
                 failed = true;
                 tell_failure(host.place_name(), job);
             }
@@ -369,7 +369,7 @@ impl Telling<'_> {
 }
 
 fn tell_failure(host: &str, job: &JobReport) {
-    if let Some(error) = &job.error {
+    if let Some(error) = &job.failures.error {
         complain(format!("{host}: {}: pid={}, err={}/{}", job.name, job.pid, error.code, error.text));
     }
 }
@@ -437,7 +437,7 @@ fn of_host(host: usize, name: &str) -> String {
 
 /// `--server`: serves the jobs of clients until a signal comes.
 pub fn serve(invocation: &Invocation) -> Step<End> {
-    let asked = invocation.server.as_deref().unwrap_or_default();
+    let asked = invocation.hosts.server.as_deref().unwrap_or_default();
     let address = match asked {
         "" => format!("127.0.0.1:{PORT}"),
         asked => told(typed_host(asked).map_err(|error| [format!("--server: {error}")]))?.address,
@@ -450,7 +450,7 @@ pub fn serve(invocation: &Invocation) -> Step<End> {
         keys: list("PLUMB_AGENT_KEYS").map(PathBuf::from),
         allow,
         allow_exec: list("PLUMB_AGENT_ALLOW_EXEC").is_some_and(|said| said == "1"),
-        pid_file: invocation.daemonize.as_ref().map(PathBuf::from),
+        pid_file: invocation.hosts.daemonize.as_ref().map(PathBuf::from),
         keyless: plumb_cli::agent::listen::Keyless::OnLoopback,
         ..plumb_cli::agent::AgentArguments::default()
     };

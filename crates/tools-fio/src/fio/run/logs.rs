@@ -236,9 +236,9 @@ impl<'a> Logs<'a> {
         };
         let told = &job.statistics;
         let latencies = [
-            (LogQuantity::Slat, told.measure_slat),
-            (LogQuantity::Clat, told.measure_clat),
-            (LogQuantity::Lat, told.measure_lat),
+            (LogQuantity::Slat, told.measures_slat()),
+            (LogQuantity::Clat, told.measures_clat()),
+            (LogQuantity::Lat, told.measures_lat()),
         ];
         let latencies = latencies.into_iter().filter(|(_, measured)| *measured).map(|(one, _)| one);
         let wanted = asked.bw.iter().map(|name| (LogQuantity::Bandwidth, name));

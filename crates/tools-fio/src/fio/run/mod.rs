@@ -50,10 +50,10 @@ impl Dialect for Jobs {
     fn read(call: &ToolCall<'_>) -> Step<Jobs> {
         let mut disk = DiskFiles::default();
         let fio = told(fio::read(call.words, &disk::this_machine(), &mut disk).map_err(|errors| errors.0))?;
-        if fio.invocation.action == Action::Run && !fio.invocation.clients.is_empty() {
+        if fio.invocation.action == Action::Run && !fio.invocation.hosts.clients.is_empty() {
             return Err(clients::run(&fio.invocation, call)?.into());
         }
-        if fio.invocation.action == Action::Run && fio.invocation.server.is_some() {
+        if fio.invocation.action == Action::Run && fio.invocation.hosts.server.is_some() {
             return Err(clients::serve(&fio.invocation)?.into());
         }
         match &fio.invocation.action {

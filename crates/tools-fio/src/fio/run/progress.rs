@@ -147,7 +147,7 @@ impl<'a> FioProgress<'a> {
         stop: StopFlag,
     ) -> io::Result<FioProgress<'a>> {
         let invocation = &fio.invocation;
-        let shown = match invocation.eta {
+        let shown = match invocation.progress.eta {
             When::Never => Shown::Nowhere,
             When::Always if reporter.output.is_file() => Shown::Output,
             When::Always => Shown::Error,
@@ -160,9 +160,9 @@ impl<'a> FioProgress<'a> {
             stop,
             trigger: TriggerWatch::new(&invocation.trigger),
             shown,
-            interval: Every::new(invocation.eta_interval.unwrap_or(ETA_INTERVAL)),
-            new_line: invocation.eta_newline.map(Every::new),
-            status: invocation.status_interval.map(Every::new),
+            interval: Every::new(invocation.progress.eta_interval.unwrap_or(ETA_INTERVAL)),
+            new_line: invocation.progress.eta_newline.map(Every::new),
+            status: invocation.progress.status_interval.map(Every::new),
             width: 0,
             last_shown: Total::nothing(),
             aggregate: invocation.bandwidth_log.as_deref().map(Aggregate::new).transpose()?,

@@ -52,7 +52,7 @@ impl<'a> Reporter<'a> {
         let report = self.report(Grouping::AsAsked, Stage::Final, measurement, Some(observations))?;
         self.output.report(&report)?;
         let apart = self.report(Grouping::Apart, Stage::Final, measurement, None)?;
-        Ok(apart.jobs.into_iter().filter(|job| job.error.is_some()).collect())
+        Ok(apart.jobs.into_iter().filter(|job| job.failures.error.is_some()).collect())
     }
 
     fn report(

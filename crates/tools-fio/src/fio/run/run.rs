@@ -15,9 +15,11 @@ use plumb_engine::guard::Permissions;
 use plumb_tools_fio::fio::Fio;
 use plumb_tools_fio::fio::debug::line;
 use plumb_tools_fio::fio::lower::{Entropy, Lowered, lower, merges, stream_seeds};
+use plumb_tools_fio::fio::options::direction::RANDSEED;
 use plumb_tools_fio::fio::print::{self, JobReport, opening_of};
 use plumb_tools_run::error::DialectError;
 use plumb_tools_run::runner::{RunEnded, Step};
+use plumb_workload_text::validate::validate;
 use std::hash::{BuildHasher, RandomState};
 
 /// What fio ends with when SIGINT or its kin stopped it.
@@ -33,7 +35,7 @@ pub fn lowered(fio: &Fio, disk: &mut DiskFiles) -> Step<Lowered> {
     }
     // `randrepeat=0` wants numbers that nobody can tell.
     let entropy = Entropy(RandomState::new().hash_one(unix_ms()));
-    let lowered = told(lower(fio, disk, entropy).map_err(|errors| errors.0))?;
+    let lowered = told(lower(fio, disk, entropy, validate).map_err(|errors| errors.0))?;
     if !lowered.unrunnable.is_empty() {
         let why = lowered.unrunnable.iter();
         return told(Err(why.map(|one| format!("job `{}`: {}: {}", fio.jobs[one.job].name, one.what, one.why))));
@@ -71,8 +73,8 @@ fn seeds(fio: &Fio, lowered: &Lowered) -> String {
     let mut lines = String::new();
     let mut say = |text: &str| lines.push_str(&line("random", pid, text));
     for copy in &lowered.jobs {
-        let how = &fio.jobs[copy.job].direction;
-        if !how.randrepeat && !how.seed_is_said {
+        let job = &fio.jobs[copy.job];
+        if !job.direction.random.randrepeat && !job.is_said(&RANDSEED) {
             say("using system RNG for random seeds");
         }
         let seeds = stream_seeds(copy.seed, copy.thread_number);
@@ -107,7 +109,7 @@ pub fn end(mut watching: FioProgress<'_>, ended: &RunEnded) -> Step<End> {
 /// A line for each job that failed, where no machine reads results.
 fn tell_failures(failed: &[JobReport]) {
     for job in failed {
-        if let Some(error) = &job.error {
+        if let Some(error) = &job.failures.error {
             complain(format!("{}: pid={}, err={}/{}", job.name, job.pid, error.code, error.text));
         }
     }

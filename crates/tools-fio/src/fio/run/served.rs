@@ -13,6 +13,7 @@ use plumb_tools_fio::fio::lower::{AskedRecording, Entropy, Found, Lowered, Place
 use plumb_tools_fio::fio::print::MissingFiles;
 use plumb_tools_fio::fio::{self, Files, Fio, Machine, MissingFile};
 use plumb_workload::Workload;
+use plumb_workload_text::validate::validate;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -185,7 +186,7 @@ fn serve(asked: &JobsAsked, policy: &AgentPolicy) -> (Option<FioService>, JobsSe
         return (None, served);
     }
     served.files = std::mem::take(&mut places.read_here);
-    match lower(&fio, &mut places, Entropy(asked.entropy)) {
+    match lower(&fio, &mut places, Entropy(asked.entropy), validate) {
         Err(errors) => served.said = errors.0.iter().map(ToString::to_string).collect(),
         Ok(lowered) if !lowered.unrunnable.is_empty() => {
             let why = lowered.unrunnable.iter();

@@ -7,6 +7,7 @@ use plumb_tools_fio::fio::lower::{self, Entropy, Lowered, Places, Unrunnable};
 use plumb_tools_run::runner::Step;
 use plumb_workload::{Target, Workload};
 use plumb_workload_text::native;
+use plumb_workload_text::validate::validate;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
@@ -62,7 +63,8 @@ fn place_of(path: &Path) -> Option<(u64, PathBuf)> {
 /// Lowers the jobs and tells what is doubtful.
 fn lowered(fio: &Fio, places: &mut dyn Places) -> Step<Lowered> {
     // What is printed is the same every time, whatever `randrepeat` says.
-    let lowered = told(lower::lower(fio, places, Entropy(Workload::DEFAULT_SEED)).map_err(|errors| errors.0))?;
+    let lowered =
+        told(lower::lower(fio, places, Entropy(Workload::DEFAULT_SEED), validate).map_err(|errors| errors.0))?;
     warn(fio, &[], &lowered.warnings)?;
     Ok(lowered)
 }

@@ -2,7 +2,7 @@
 
 use super::number::{self, Amount, time, wide};
 use super::reading::{Compat, ValueError, ValueReading};
-use crate::fio::options::shape::Bare;
+use super::shape::Bare;
 use plumb_workload::Nanos;
 
 /// The values of `mem`.
@@ -67,9 +67,10 @@ pub fn sync_range(text: &str) -> Result<SyncRange, ValueError> {
 }
 
 /// Where buffers come from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum MemoryKind {
     /// The heap.
+    #[default]
     Malloc,
     /// Shared memory of System V.
     Shm,

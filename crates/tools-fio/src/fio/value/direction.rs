@@ -57,6 +57,12 @@ pub struct JobDirection {
     pub order: AccessOrder,
 }
 
+impl Default for JobDirection {
+    fn default() -> JobDirection {
+        JobDirection { ops: Ops::Read, order: AccessOrder::Sequential { skip_bytes: 0 } }
+    }
+}
+
 /// Reads `randread:8` or `write:4k`.
 pub fn read(text: &str, reading: &mut ValueReading<'_>) -> Result<JobDirection, ValueError> {
     let (word, postfix) = match text.split_once(':') {

@@ -31,9 +31,10 @@ pub struct FileZone<T> {
 }
 
 /// How random offsets spread over the file.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub enum RandomDistribution {
     /// Evenly.
+    #[default]
     Uniform,
     /// Along a curve; its peak is at this share of the file, and is scattered all over it if absent.
     Curved {

@@ -59,9 +59,10 @@ pub fn cpus(text: &str) -> Result<Vec<u32>, ValueError> {
 }
 
 /// Which NUMA node buffers come from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum NumaPolicy {
     /// As the system does.
+    #[default]
     Default,
     /// Where the worker runs.
     Local,

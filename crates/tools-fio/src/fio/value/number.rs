@@ -2,7 +2,7 @@
 
 use super::arithmetic::{Flavour, Letter, evaluate};
 use super::reading::{Compat, ValueError, ValueReading};
-use crate::fio::options::shape::{Bare, Bounds};
+use super::shape::{Bare, Bounds};
 use plumb_workload::Nanos;
 use std::fmt;
 

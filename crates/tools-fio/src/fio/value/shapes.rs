@@ -65,3 +65,9 @@ pub enum FileRegion {
     /// This many zones of a zoned device.
     Zones(u32),
 }
+
+impl Default for FileRegion {
+    fn default() -> FileRegion {
+        FileRegion::Bytes(0)
+    }
+}

@@ -3,11 +3,23 @@
 //! The last value applies to the remaining slots, unless a comma ends the text; an empty one keeps the default. Without
 //! commas, a colon or a dash also separates values.
 
-use super::any::OptionValue;
-use super::number::{Amount, amount, plain, time, wide, within};
+use super::kind::Kind;
+use super::number::{Amount, amount, plain, within};
 use super::reading::{Compat, Doubt, ValueError, ValueReading};
-use super::shapes::{Between, PerDirection, ReadWrite};
-use crate::fio::options::shape::{Bare, Bounds, Slots};
+use super::shape::{Bounds, Slots};
+use super::shapes::{Between, PerDirection};
+
+/// A value that stands alone, in a range, or in a slot for reads, writes or trims.
+pub trait Scalar: Copy + Send + Sync + 'static {
+    /// The value of one text.
+    type Value: Copy + Default + PartialEq + Send + Sync + 'static;
+
+    /// The kind of value, for help.
+    fn kind(&self, slots: Slots) -> Kind;
+
+    /// Reads one value; the text has no space around it.
+    fn one(&self, text: &str, reading: &mut ValueReading<'_>) -> Result<Self::Value, ValueError>;
+}
 
 /// One slot of three.
 pub(super) type Slot<T> = Option<T>;
@@ -44,7 +56,7 @@ fn outside_parentheses(text: &str, sign: char, from: usize) -> Option<usize> {
 }
 
 /// Reads up to three values.
-fn three<T: Copy>(
+pub(super) fn three<T: Copy>(
     text: &str,
     dashes: bool,
     reading: &mut ValueReading<'_>,
@@ -73,7 +85,7 @@ fn three<T: Copy>(
 }
 
 /// Reads one value, or two that a dash parts.
-fn two<T: Copy>(
+pub(super) fn two<T: Copy>(
     text: &str,
     reading: &mut ValueReading<'_>,
     mut one: impl FnMut(&str, &mut ValueReading<'_>) -> Result<T, ValueError>,
@@ -88,7 +100,7 @@ fn two<T: Copy>(
 }
 
 /// A whole number of 32 bits, as an `int` or an `unsigned int` of C.
-fn whole(text: &str, bounds: Bounds, reading: &mut ValueReading<'_>) -> Result<i64, ValueError> {
+pub(super) fn whole(text: &str, bounds: Bounds, reading: &mut ValueReading<'_>) -> Result<i64, ValueError> {
     if text.ends_with('z') {
         return Err(ValueError::grammar("a number of zones is not allowed here"));
     }
@@ -117,68 +129,11 @@ fn whole(text: &str, bounds: Bounds, reading: &mut ValueReading<'_>) -> Result<i
     within(value, bounds).map(|value| value as i64)
 }
 
-/// [`OptionValue::Whole`] and the like.
-pub(super) fn wholes(
+/// Reads up to three ranges of bytes.
+pub(super) fn ranges(
     text: &str,
-    slots: Slots,
-    bounds: Bounds,
-    power_of_two: bool,
     reading: &mut ValueReading<'_>,
-) -> Result<OptionValue, ValueError> {
-    match slots {
-        Slots::One => {
-            let value = whole(text, bounds, reading)?;
-            let is_power = u64::try_from(value).is_ok_and(u64::is_power_of_two);
-            if power_of_two && !is_power {
-                return Err(ValueError::grammar(format!("{value} is not a power of two")));
-            }
-            Ok(OptionValue::Whole(value))
-        }
-        Slots::Two => {
-            let three = three(text, true, reading, |part, reading| whole(part, bounds, reading))?;
-            Ok(OptionValue::WholePair(ReadWrite { read: three.read, write: three.write }))
-        }
-        Slots::Three => {
-            three(text, true, reading, |part, reading| whole(part, bounds, reading)).map(OptionValue::Wholes)
-        }
-    }
-}
-
-/// [`OptionValue::Wide`] and the like.
-pub(super) fn wides(
-    text: &str,
-    slots: Slots,
-    bounds: Bounds,
-    reading: &mut ValueReading<'_>,
-) -> Result<OptionValue, ValueError> {
-    let one = |part: &str, reading: &mut ValueReading<'_>| -> Result<u64, ValueError> {
-        let value = plain(part, reading)?;
-        wide(within(i128::from(value), bounds)?, reading.compat)
-    };
-    match slots {
-        Slots::One => one(text, reading).map(OptionValue::Wide),
-        Slots::Two => two(text, reading, one).map(OptionValue::WideBetween),
-        Slots::Three => three(text, true, reading, one).map(OptionValue::Wides),
-    }
-}
-
-/// [`OptionValue::Time`] and the like.
-pub(super) fn times(
-    text: &str,
-    slots: Slots,
-    bare: Bare,
-    reading: &mut ValueReading<'_>,
-) -> Result<OptionValue, ValueError> {
-    let one = |part: &str, reading: &mut ValueReading<'_>| time(part, bare, reading);
-    match slots {
-        Slots::One => one(text, reading).map(OptionValue::Time),
-        Slots::Two => two(text, reading, one).map(OptionValue::TimeBetween),
-        Slots::Three => three(text, true, reading, one).map(OptionValue::Times),
-    }
-}
-
-/// [`OptionValue::Ranges`].
-pub(super) fn ranges(text: &str, reading: &mut ValueReading<'_>) -> Result<OptionValue, ValueError> {
+) -> Result<PerDirection<Slot<Between<u64>>>, ValueError> {
     let one = |part: &str, reading: &mut ValueReading<'_>| {
         let cut = outside_parentheses(part, '-', 0).or_else(|| outside_parentheses(part, ':', 0));
         let cut = cut.ok_or_else(|| ValueError::grammar(format!("`{part}` is not a range such as 4k-64k")))?;
@@ -190,5 +145,5 @@ pub(super) fn ranges(text: &str, reading: &mut ValueReading<'_>) -> Result<Optio
         }
         Ok(Between { low, high })
     };
-    three(text, false, reading, one).map(OptionValue::Ranges)
+    three(text, false, reading, one)
 }

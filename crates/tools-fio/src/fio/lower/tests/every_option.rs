@@ -1,8 +1,8 @@
 //! No option is ignored without a word: each one changes the workload or the plan of some job, is refused, or warns.
 
 use super::*;
-use crate::fio::options::kind::{Kind, Slots, Special};
 use crate::fio::options::{self, OptionSpec, Support};
+use crate::fio::value::kind::{Kind, Slots, Special};
 
 /// Where an option goes in a whole job file.
 const PLACE: &str = "@@";
@@ -58,8 +58,8 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("percentile_list", PRINT, "percentiles"),
     ("significant_figures", PRINT, "significant_figures"),
     ("disk_util", "src/fio/print/report.rs", "disk_util"),
-    ("disable_lat", PRINT, "measure_lat"),
-    ("disable_clat", PRINT, "measure_clat"),
+    ("disable_lat", PRINT, "measures_lat"),
+    ("disable_clat", PRINT, "measures_clat"),
     ("unified_rw_reporting", PRINT, "unified"),
     ("unit_base", PRINT, "unit_base"),
     ("log_avg_msec", LOGS, "avg_ms"),
@@ -78,7 +78,7 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
 
 fn candidates(option: &OptionSpec) -> Vec<String> {
     let own = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-    match option.kind {
+    match option.kind() {
         Kind::Whole(..) => own(&["0", "1", "2", "3", "8", "96", "100", "1000", "4096"]),
         Kind::Wide(..) => own(&["0", "1", "512", "4k", "64k", "1m"]),
         Kind::Time(slots, _) => match slots {
@@ -118,7 +118,7 @@ fn outcome(text: &str) -> String {
         Err(errors) => return format!("refused: {errors}"),
     };
     let said: Vec<String> = fio.warnings.iter().map(ToString::to_string).collect();
-    match lower(&fio, &mut known(&[("there", Found::Regular { bytes: 1 << 20 })]), Entropy(7)) {
+    match lower(&fio, &mut known(&[("there", Found::Regular { bytes: 1 << 20 })]), Entropy(7), validate) {
         Ok(lowered) => format!(
             "{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{said:?}",
             lowered.workload, lowered.jobs, lowered.plan, lowered.warnings, lowered.unrunnable

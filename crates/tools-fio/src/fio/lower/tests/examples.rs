@@ -5,6 +5,7 @@ use crate::fio::lower::{
 };
 use crate::fio::{self, Files, Machine, MissingFile};
 use plumb_workload_text::native;
+use plumb_workload_text::validate::validate;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -76,7 +77,7 @@ fn translated(folder: &Path, name: &str) -> Result<Lowered, String> {
     let machine = Machine { environment: environment(), ..Machine::default() };
     let read = fio::read(&[name.to_owned()], &machine, &mut Folder(folder.to_owned()));
     let read = read.map_err(|errors| errors.0.first().map(ToString::to_string).unwrap_or_default())?;
-    let lowered = lower(&read, &mut Everything, Entropy(1));
+    let lowered = lower(&read, &mut Everything, Entropy(1), validate);
     lowered.map_err(|errors| errors.0.first().map(ToString::to_string).unwrap_or_default())
 }
 

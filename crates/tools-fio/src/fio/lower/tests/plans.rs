@@ -2,10 +2,11 @@
 
 use super::{GIB, known, read};
 use crate::fio::lower::{Entropy, Found, lower, plan};
+use plumb_workload_text::validate::validate;
 
 fn told(text: &str) -> String {
     let mut disk = known(&[("/dev/x", Found::Block { bytes: GIB })]);
-    let lowered = lower(&read(text), &mut disk, Entropy(1)).unwrap_or_else(|errors| panic!("{errors}"));
+    let lowered = lower(&read(text), &mut disk, Entropy(1), validate).unwrap_or_else(|errors| panic!("{errors}"));
     plan(&lowered.plan)
 }
 

@@ -86,7 +86,7 @@ fn doubtful_waits_are_told_once() {
     let words = ["--compat=strict".to_owned(), "a.fio".to_owned()];
     let text = OneFile("[a]\nread_iolog=rec.waits\n".to_owned());
     let strict = fio::read(&words, &Machine::default(), &mut { text }).unwrap();
-    let strict = lower(&strict, &mut known(&[]), Entropy(7)).unwrap();
+    let strict = lower(&strict, &mut known(&[]), Entropy(7), validate).unwrap();
     assert_eq!((recording(&strict, 0).waits, strict.warnings), (Waits::Fio, vec![]));
 }
 

@@ -35,7 +35,7 @@ pub struct Heading {
     /// When the clock of each phase started, milliseconds since 1970. A phase that is not here started at the report's
     /// own time.
     pub phase_starts_unix_ms: Vec<u64>,
-    /// As [`JobReport::elapsed_s`].
+    /// As [`JobTimes::elapsed_s`].
     pub elapsed_s: u64,
     /// As [`Report::idleness`].
     pub idleness: Option<Idleness>,
@@ -206,17 +206,17 @@ struct Measured<'a> {
 fn job_of(source: JobSource, heading: &Heading, measurement: &Measurement) -> Result<JobReport, BuildError> {
     let found = workers(&source, heading, measurement)?;
     let JobSource { mut job, latencies, windows, .. } = source;
-    job.elapsed_s = heading.elapsed_s;
-    job.started_unix_ms = heading.at.unix_ms;
+    job.times.elapsed_s = heading.elapsed_s;
+    job.times.started_unix_ms = heading.at.unix_ms;
     let Some(first) = found.first() else {
         if let Some(error) = &measurement.error {
-            job.error.get_or_insert(JobError { code: ECANCELED, text: format!("not started: {error}") });
+            job.failures.error.get_or_insert(JobError { code: ECANCELED, text: format!("not started: {error}") });
         }
         return Ok(job);
     };
     let phase_start_ms = heading.phase_starts_unix_ms.get(first.phase).copied();
     let since_ns = measurement.phases[first.phase].searched_ns + first.worker.started_ns;
-    job.started_unix_ms = phase_start_ms.map_or(heading.at.unix_ms, |ms| ms + since_ns / 1_000_000);
+    job.times.started_unix_ms = phase_start_ms.map_or(heading.at.unix_ms, |ms| ms + since_ns / 1_000_000);
     let part = Part {
         workers: found.iter().map(|one| one.worker).collect(),
         priorities: found.iter().map(|one| one.priority).collect(),
@@ -284,15 +284,15 @@ fn errors(job: &mut JobReport, workers: &[&WorkerMeasurement]) {
     });
     let count: u64 = workers.iter().map(|one| one.fault_count).sum();
     let ended = workers.iter().filter_map(|one| one.ended_by.as_ref()).find(|reason| *reason != INTERRUPTED);
-    if let Some(continued) = &mut job.continued {
+    if let Some(continued) = &mut job.failures.continued {
         continued.total = count;
         continued.first_code = if count > 0 { code } else { 0 };
         continued.first_text = told.clone().unwrap_or_default();
     }
     // Ignored errors fail no job.
-    let failed = ended.is_some() || (count > 0 && job.continued.is_none());
-    if failed && job.error.is_none() {
+    let failed = ended.is_some() || (count > 0 && job.failures.continued.is_none());
+    if failed && job.failures.error.is_none() {
         let text = told.or_else(|| ended.cloned()).unwrap_or_else(|| "failed".to_owned());
-        job.error = Some(JobError { code, text });
+        job.failures.error = Some(JobError { code, text });
     }
 }

@@ -103,7 +103,7 @@ fn each_job_has_its_own_numbers() {
     assert_eq!(clat.stddev_ns, 0.0, "equal values do not spread, however wide their bucket");
     assert_eq!((split(&job).write.ios, split(&job).write.runtime_ms), (0, 0));
     assert_eq!(job.latency_shares.us[6], 100.0);
-    assert_eq!((job.pid, job.started_unix_ms, job.elapsed_s), (77, 5_000, 4));
+    assert_eq!((job.pid, job.times.started_unix_ms, job.times.elapsed_s), (77, 5_000, 4));
     assert_eq!(job.cpu.context_switches, Figure::Is(405));
     assert_eq!((&job.cpu.major_faults, &job.cpu.minor_faults), (&Figure::Is(1), &Figure::Is(20)));
     assert_eq!(job.depths.level, Figure::Is([100.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]));
@@ -205,20 +205,23 @@ fn a_failed_op_and_a_dead_worker_fail_their_job_and_no_other() {
         message: "other bytes than were written".to_owned(),
     }];
     let job = built(source(&["b"]), phase.clone());
-    assert_eq!(job.error.as_ref().map(|error| error.code), Some(84));
-    assert!(job.error.unwrap().text.contains("file:f, func=read, error=other bytes"));
-    assert_eq!(built(source(&["a"]), phase.clone()).error, None);
-    assert_eq!(built(source(&["a", "b"]), phase.clone()).error.map(|error| error.code), Some(84));
+    assert_eq!(job.failures.error.as_ref().map(|error| error.code), Some(84));
+    assert!(job.failures.error.unwrap().text.contains("file:f, func=read, error=other bytes"));
+    assert_eq!(built(source(&["a"]), phase.clone()).failures.error, None);
+    assert_eq!(built(source(&["a", "b"]), phase.clone()).failures.error.map(|error| error.code), Some(84));
     let mut passes_over = source(&["b"]);
-    passes_over.job.continued = Some(ContinuedErrors { total: 0, first_code: 0, first_text: String::new() });
+    passes_over.job.failures.continued = Some(ContinuedErrors { total: 0, first_code: 0, first_text: String::new() });
     let job = built(passes_over, phase);
-    assert_eq!((job.error, job.continued.map(|one| (one.total, one.first_code))), (None, Some((3, 84))));
+    assert_eq!(
+        (job.failures.error, job.failures.continued.map(|one| (one.total, one.first_code))),
+        (None, Some((3, 84)))
+    );
     let mut killed = readers();
     killed.workers[1].ended_by = Some("its process was killed by signal 9".to_owned());
-    assert_eq!(built(source(&["b"]), killed.clone()).error.unwrap().code, 5);
-    assert_eq!(built(source(&["a"]), killed.clone()).error, None);
+    assert_eq!(built(source(&["b"]), killed.clone()).failures.error.unwrap().code, 5);
+    assert_eq!(built(source(&["a"]), killed.clone()).failures.error, None);
     killed.workers[1].ended_by = Some("interrupted".to_owned());
-    assert_eq!(built(source(&["b"]), killed).error, None, "what was stopped did not fail");
+    assert_eq!(built(source(&["b"]), killed).failures.error, None, "what was stopped did not fail");
 }
 
 #[test]
@@ -232,10 +235,10 @@ fn a_job_that_was_never_started_is_reported_or_refused() {
     let built = |heading, measurement: &Measurement| report_of(heading, late(), measurement, None);
     assert!(matches!(built(heading(), &measurement), Err(BuildError::NotMeasured { phase: 1, .. })));
     let so_far = built(Heading { stage: Stage::SoFar, ..heading() }, &measurement).unwrap().jobs.remove(0);
-    assert_eq!((so_far.error, so_far.io), (None, Io::default()));
+    assert_eq!((so_far.failures.error, so_far.io), (None, Io::default()));
     measurement.error = Some("no space left".to_owned());
     let job = built(heading(), &measurement).unwrap().jobs.remove(0);
-    assert!(job.error.unwrap().text.contains("no space left"));
+    assert!(job.failures.error.unwrap().text.contains("no space left"));
 }
 
 #[test]

@@ -79,11 +79,12 @@ fn job(json: &Value, number: usize) -> JobReport {
         members: 1,
         is_beside: false,
         pid: 0,
-        started_unix_ms: json["job_start"].as_u64().unwrap(),
-        error: None,
-        continued: None,
-        eta_s: json["eta"].as_u64().unwrap(),
-        elapsed_s: json["elapsed"].as_u64().unwrap(),
+        times: JobTimes {
+            started_unix_ms: json["job_start"].as_u64().unwrap(),
+            eta_s: json["eta"].as_u64().unwrap(),
+            elapsed_s: json["elapsed"].as_u64().unwrap(),
+        },
+        failures: JobFailures::default(),
         options: options_in(GOLDEN, "job options", number),
         display: Display::default(),
         io: Io::Separate(Split {

@@ -107,8 +107,10 @@ fn any_job() -> impl Strategy<Value = JobReport> {
             name,
             description,
             group,
-            error: failed.clone().map(|(code, text)| JobError { code, text }),
-            continued: failed.map(|(code, text)| ContinuedErrors { total: 1, first_code: code, first_text: text }),
+            failures: JobFailures {
+                error: failed.clone().map(|(code, text)| JobError { code, text }),
+                continued: failed.map(|(code, text)| ContinuedErrors { total: 1, first_code: code, first_text: text }),
+            },
             options: vec![GivenOption { name: option.0.clone(), value: option.1 }; 2],
             io,
             display,
@@ -161,8 +163,9 @@ fn any_report() -> impl Strategy<Value = Report> {
 
 /// Whether the report's own words hold this text.
 fn says(report: &Report, text: &str) -> bool {
-    let of_job =
-        |job: &JobReport| [Some(job.name.clone()), job.description.clone(), job.error.clone().map(|one| one.text)];
+    let of_job = |job: &JobReport| {
+        [Some(job.name.clone()), job.description.clone(), job.failures.error.clone().map(|one| one.text)]
+    };
     report.version.contains(text) || report.jobs.iter().flat_map(of_job).flatten().any(|word| word.contains(text))
 }
 
@@ -209,7 +212,7 @@ proptest! {
                 let described = job.description.as_ref().is_some_and(|text| !text.is_empty());
                 let fields = head + block * blocks + 5 + 7 + 10 + 12
                     + if version == TerseVersion::V2 { 0 } else { disks }
-                    + if job.continued.is_some() { 2 } else { 0 }
+                    + if job.failures.continued.is_some() { 2 } else { 0 }
                     + usize::from(described && version != TerseVersion::V2);
                 prop_assert_eq!(lines.next().unwrap().split(';').count(), fields);
                 if described && version == TerseVersion::V2 {

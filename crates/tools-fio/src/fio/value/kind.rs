@@ -100,9 +100,9 @@ impl Kind {
     pub fn choices(&self) -> &'static [&'static str] {
         match self {
             Kind::Choice(words) | Kind::Choices(words) => words,
-            Kind::Special(Special::Direction) => crate::fio::value::direction::WORDS,
-            Kind::Special(Special::Memory) => crate::fio::value::choice::MEMORY,
-            Kind::Special(Special::FileService) => crate::fio::value::distribution::FILE_SERVICE,
+            Kind::Special(Special::Direction) => super::direction::WORDS,
+            Kind::Special(Special::Memory) => super::choice::MEMORY,
+            Kind::Special(Special::FileService) => super::distribution::FILE_SERVICE,
             _ => &[],
         }
     }

@@ -1,0 +1,79 @@
+//! Tests of the table as a whole, and what the tests of its rows share.
+
+use super::*;
+use crate::fio::value::{Compat, PerDirection, ValueReading};
+use crate::fio::{FioJob, tests};
+use std::collections::BTreeSet;
+
+/// A line of a job, and what holds of the job if its option sets its field.
+pub type Case = (&'static str, fn(&FioJob) -> bool);
+
+/// Values for reads, writes and trims.
+pub fn each<T>(read: T, write: T, trim: T) -> PerDirection<T> {
+    PerDirection { read, write, trim }
+}
+
+/// Reads each line with the parser of job files, and checks that it sets its field, which has another value without it.
+/// Every option of the category that works must be there.
+pub fn assert_each_sets(shelf: &Shelf, cases: &[Case]) {
+    let mut untested: BTreeSet<&str> =
+        shelf.options().filter(|option| option.support == Support::Works).map(|option| option.name).collect();
+    for (line, holds) in cases {
+        let name = line.split('=').next().unwrap_or(line);
+        let option = find(name).unwrap_or_else(|| panic!("{name} is not in the table"));
+        assert!(untested.remove(option.name), "{name} is of another category, or tested twice");
+        let engine = option.engines.first().unwrap_or(&"psync");
+        let job = |line: &str| tests::file(&format!("[a]\nioengine={engine}\n{line}\n")).jobs.remove(0);
+        assert!(!holds(&job("")), "{line}: the same holds without it");
+        assert!(holds(&job(line)), "{line}: its field is not set: {:?}", job(line));
+    }
+    assert!(untested.is_empty(), "no line sets {untested:?}");
+}
+
+#[test]
+fn no_name_means_two_options() {
+    let mut seen = BTreeSet::new();
+    for name in all().flat_map(|option| std::iter::once(option.name).chain(option.alias)) {
+        assert!(seen.insert(name), "{name} is there twice");
+    }
+}
+
+#[test]
+fn what_is_used_is_explained_and_not_refused() {
+    for option in all().filter(|option| option.tier <= UsageTier::Two) {
+        let told = matches!(option.support, Support::Works | Support::Ignored(_));
+        assert!(told, "{} must work", option.name);
+        let sentence = match option.support {
+            Support::Works => option.doc,
+            Support::Ignored(why) | Support::NotYet(why) | Support::Never(why) => why,
+        };
+        assert!(sentence.ends_with('.'), "{} has no sentence", option.name);
+    }
+}
+
+// Protects: `Row::initial` reads the default of the table and cannot fail.
+#[test]
+fn every_default_of_the_table_can_be_read() {
+    for option in all() {
+        let Some(text) = option.default.filter(|text| !text.is_empty()) else { continue };
+        for compat in [Compat::Meant, Compat::Strict] {
+            let mut doubts = Vec::new();
+            let mut reading = ValueReading { compat, kb_base: 1_024, doubts: &mut doubts };
+            let setting = option.read(Some(text), &mut reading);
+            assert!(setting.is_ok() && doubts.is_empty(), "{}={text}: {setting:?}", option.name);
+        }
+    }
+}
+
+// Protects: an option that is said at its default changes nothing.
+#[test]
+fn a_default_that_is_said_is_the_value_without_it() {
+    let unset = tests::file("[a]\n").jobs.remove(0);
+    for option in all().filter(|option| option.engines.is_empty() && option.support == Support::Works) {
+        let Some(text) = option.default else { continue };
+        let mut said = unset.clone();
+        let mut reading = ValueReading { compat: Compat::Meant, kb_base: 1_024, doubts: &mut Vec::new() };
+        option.read(Some(text), &mut reading).unwrap().apply(&mut said);
+        assert_eq!(format!("{said:?}"), format!("{unset:?}"), "{}={text}", option.name);
+    }
+}
