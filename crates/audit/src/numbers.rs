@@ -229,7 +229,7 @@ pub(crate) fn base_of_tool(tool: &str) -> Base {
 
 /// Which unit explains a printed rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Explanation {
+pub(crate) enum Explanation {
     /// The one that was printed, read with this base.
     Base(Base),
     /// That, with the point moved by this many digits: the printed number times 10^`digits` is right.
@@ -244,7 +244,12 @@ pub enum Explanation {
 }
 
 /// Explains a printed rate by the bytes per second that it should be. The usual base of the tool is tried first.
-pub fn explain(printed: &PrintedNumber, unit: PrintedUnit, usual: Base, exact_bytes_per_second: f64) -> Explanation {
+pub(crate) fn explain(
+    printed: &PrintedNumber,
+    unit: PrintedUnit,
+    usual: Base,
+    exact_bytes_per_second: f64,
+) -> Explanation {
     let other = if usual == Base::Decimal { Base::Binary } else { Base::Decimal };
     let bases = [usual, other];
     for base in bases {

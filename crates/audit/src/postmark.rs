@@ -6,7 +6,7 @@
 use plumb_tools_classic::postmark::{PostmarkSettings, run_of};
 use plumb_workload::program::postmark::PostmarkDraws;
 
-pub use plumb_workload::program::postmark::Totals;
+pub(crate) use plumb_workload::program::postmark::Totals;
 
 /// Why a run cannot be replayed on paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -28,7 +28,7 @@ pub(crate) enum NotReplayable {
 }
 
 /// Replays a run on paper.
-pub fn replay(settings: &PostmarkSettings) -> Result<Totals, NotReplayable> {
+pub(crate) fn replay(settings: &PostmarkSettings) -> Result<Totals, NotReplayable> {
     const SIZE_MAX_BYTES: u32 = 1 << 29;
     const FILES_MAX: u32 = 4_000_000;
     const TRANSACTIONS_MAX: u32 = 20_000_000;

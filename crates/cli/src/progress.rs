@@ -156,18 +156,18 @@ pub(crate) struct PhaseClock {
 
 impl PhaseClock {
     /// Before the first phase.
-    pub fn of(workload: &Workload) -> PhaseClock {
+    pub(crate) fn of(workload: &Workload) -> PhaseClock {
         let time_ns = |phase: &plumb_workload::Phase| Some((phase.ramp.0 + phase.stop.time?.0).max(1));
         PhaseClock { times_ns: workload.phase.iter().map(time_ns).collect(), begun: 0 }
     }
 
     /// A phase begins.
-    pub fn begins(&mut self) {
+    pub(crate) fn begins(&mut self) {
         self.begun += 1;
     }
 
     /// `phase 3 of 11`; nothing where there is only one.
-    pub fn place(&self) -> String {
+    pub(crate) fn place(&self) -> String {
         match self.times_ns.len() {
             0 | 1 => String::new(),
             all => format!("phase {} of {all}", self.begun.clamp(1, all)),
@@ -175,12 +175,12 @@ impl PhaseClock {
     }
 
     /// The longest time of the current phase, ns; absent where its amount of work ends it.
-    pub fn time_ns(&self) -> Option<u64> {
+    pub(crate) fn time_ns(&self) -> Option<u64> {
         *self.times_ns.get(self.begun.checked_sub(1)?)?
     }
 
     /// The most that is left, `elapsed_ns` into the current phase; absent where that phase has no time.
-    pub fn left_ns(&self, elapsed_ns: u64) -> Option<u64> {
+    pub(crate) fn left_ns(&self, elapsed_ns: u64) -> Option<u64> {
         let current = self.begun.checked_sub(1)?;
         let now = (*self.times_ns.get(current)?)?.saturating_sub(elapsed_ns);
         let later: u64 = self.times_ns.iter().skip(self.begun).flatten().sum();

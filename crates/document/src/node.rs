@@ -255,7 +255,7 @@ impl IntoIterator for Table {
 }
 
 /// The entries of a table.
-pub type Entries<'t> = std::iter::Map<
+pub(crate) type Entries<'t> = std::iter::Map<
     std::slice::Iter<'t, (Spanned<String>, Node)>,
     fn(&(Spanned<String>, Node)) -> (&Spanned<String>, &Node),
 >;

@@ -6,29 +6,29 @@ use plumb_workload::{Nanos, Workload};
 use plumb_workload_text::named::{NamedWorkload, Scale};
 
 /// Whether an option was typed.
-pub fn typed(is_typed: bool) -> Typed {
+pub(crate) fn typed(is_typed: bool) -> Typed {
     if is_typed { Typed::Yes } else { Typed::No }
 }
 
 /// A command, and the load that was declared.
-pub fn of(running: Running, load: LoadArguments) -> Asked {
+pub(crate) fn of(running: Running, load: LoadArguments) -> Asked {
     Asked { under_load: typed(load.under_load), ..Asked::of(running) }
 }
 
 /// Timed phases of a workload.
-pub fn timed_phases(workload: &Workload) -> u32 {
+pub(crate) fn timed_phases(workload: &Workload) -> u32 {
     workload.phase.iter().filter(|phase| phase.stop.time.is_some()).count() as u32
 }
 
 /// Length of the timed phases of a workload, where they have one length.
-pub fn time_ns(workload: &Workload) -> Option<u64> {
+pub(crate) fn time_ns(workload: &Workload) -> Option<u64> {
     let mut times = workload.phase.iter().filter_map(|phase| phase.stop.time);
     let Nanos(first) = times.next()?;
     times.all(|Nanos(time)| time == first).then_some(first)
 }
 
 /// Timed phases of the workload that has most of them.
-pub fn most_timed_phases(works: &[&'static NamedWorkload], scale: &Scale) -> u32 {
+pub(crate) fn most_timed_phases(works: &[&'static NamedWorkload], scale: &Scale) -> u32 {
     works.iter().map(|named| timed_phases(&named.workload(scale))).max().unwrap_or(1)
 }
 

@@ -25,7 +25,7 @@ fn granted(who: &Who, owner: u32, group: u32, mode: u32) -> u32 {
 
 /// How the user is related to the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
+pub(crate) enum Class {
     /// Its owner.
     Owner,
     /// Its group is the user's.
@@ -37,7 +37,7 @@ pub enum Class {
 }
 
 /// All classes, as in ids.
-pub const CLASSES: [(Class, &str); 4] = [
+pub(crate) const CLASSES: [(Class, &str); 4] = [
     (Class::Owner, "owner"),
     (Class::Group, "group"),
     (Class::Supplementary, "supplementary"),
@@ -45,7 +45,7 @@ pub const CLASSES: [(Class, &str); 4] = [
 ];
 
 /// An operation and what it needs.
-pub struct Access {
+pub(crate) struct Access {
     /// As in ids.
     pub name: &'static str,
     /// The page that says so.
@@ -85,7 +85,7 @@ fn may(cx: &mut Ctx<'_>, name: &'static str, bits: u32) -> R {
 use Kind::{Dir, Fifo, Regular};
 
 /// The rows.
-pub const ACCESSES: &[Access] = &[
+pub(crate) const ACCESSES: &[Access] = &[
     row("open-read", "open()", Regular, R_BIT, |cx| opened(cx, RDONLY)),
     row("open-write", "open()", Regular, W_BIT, |cx| opened(cx, WRONLY)),
     row("open-rdwr", "open()", Regular, R_BIT | W_BIT, |cx| opened(cx, RDWR)),
@@ -148,7 +148,7 @@ const EXTRA: u32 = 60_009;
 ///
 /// # Errors
 /// As every case.
-pub fn run(cx: &mut Ctx<'_>, access: &Access, class: Class) -> Run {
+pub(crate) fn run(cx: &mut Ctx<'_>, access: &Access, class: Class) -> Run {
     if class != Class::Owner || cx.facts.uid == 0 {
         cx.needs_users()?;
     }

@@ -7,7 +7,7 @@ use crate::sys::{self, AT, Nr, R, Stat, Time, V, nr};
 use std::time::Duration;
 
 /// How a case ends before its end.
-pub enum Stop {
+pub(crate) enum Stop {
     /// It cannot be tested here.
     Skip(SkipKind, String),
     /// What it builds on does not work; the case that says so.
@@ -15,11 +15,11 @@ pub enum Stop {
 }
 
 /// What a case returns.
-pub type Run = Result<(), Stop>;
+pub(crate) type Run = Result<(), Stop>;
 
 /// A user, as the kernel knows one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Who {
+pub(crate) struct Who {
     /// User.
     pub uid: u32,
     /// Group.
@@ -29,22 +29,23 @@ pub struct Who {
 }
 
 /// Users that cases act as: numbers below 65,536, which a user namespace maps, and of which no account is needed.
-pub const A: Who = Who { uid: 60_001, gid: 60_001, groups: &[] };
+pub(crate) const A: Who = Who { uid: 60_001, gid: 60_001, groups: &[] };
 /// Another user, in another group.
-pub const B: Who = Who { uid: 60_002, gid: 60_002, groups: &[] };
+pub(crate) const B: Who = Who { uid: 60_002, gid: 60_002, groups: &[] };
 
 /// `O_NONBLOCK` and `O_CLOEXEC` with the access mode, by their names.
-pub const RDONLY: V<'static> = V::C("O_RDONLY", libc::O_RDONLY as i64);
+pub(crate) const RDONLY: V<'static> = V::C("O_RDONLY", libc::O_RDONLY as i64);
 /// To write.
-pub const WRONLY: V<'static> = V::C("O_WRONLY", libc::O_WRONLY as i64);
+pub(crate) const WRONLY: V<'static> = V::C("O_WRONLY", libc::O_WRONLY as i64);
 /// To read and write.
-pub const RDWR: V<'static> = V::C("O_RDWR", libc::O_RDWR as i64);
+pub(crate) const RDWR: V<'static> = V::C("O_RDWR", libc::O_RDWR as i64);
 /// A new file, to read and write.
-pub const NEW: V<'static> = V::C("O_CREAT | O_EXCL | O_RDWR", (libc::O_CREAT | libc::O_EXCL | libc::O_RDWR) as i64);
+pub(crate) const NEW: V<'static> =
+    V::C("O_CREAT | O_EXCL | O_RDWR", (libc::O_CREAT | libc::O_EXCL | libc::O_RDWR) as i64);
 /// The link itself.
-pub const NOFOLLOW: V<'static> = V::C("AT_SYMLINK_NOFOLLOW", libc::AT_SYMLINK_NOFOLLOW as i64);
+pub(crate) const NOFOLLOW: V<'static> = V::C("AT_SYMLINK_NOFOLLOW", libc::AT_SYMLINK_NOFOLLOW as i64);
 /// A directory is removed.
-pub const REMOVEDIR: V<'static> = V::C("AT_REMOVEDIR", libc::AT_REMOVEDIR as i64);
+pub(crate) const REMOVEDIR: V<'static> = V::C("AT_REMOVEDIR", libc::AT_REMOVEDIR as i64);
 
 /// A case that is being run, in a working directory of its own.
 pub(crate) struct Ctx<'a> {
@@ -69,7 +70,7 @@ const FAILURES_MAX: usize = 6;
 
 impl<'a> Ctx<'a> {
     /// Before its first call.
-    pub fn new(facts: &'a Facts, with_calls: bool) -> Ctx<'a> {
+    pub(crate) fn new(facts: &'a Facts, with_calls: bool) -> Ctx<'a> {
         let calls = with_calls.then(Vec::new);
         Ctx { facts, checks: 0, failures: Vec::new(), failed: 0, calls, serial: 0, is_switched: false }
     }
@@ -77,7 +78,7 @@ impl<'a> Ctx<'a> {
     // ---- calls
 
     /// Makes a system call.
-    pub fn call(&mut self, nr: Nr, args: &[V<'_>]) -> R {
+    pub(crate) fn call(&mut self, nr: Nr, args: &[V<'_>]) -> R {
         let result = sys::call(nr, args);
         self.note(nr, args, result);
         result
@@ -94,14 +95,14 @@ impl<'a> Ctx<'a> {
     }
 
     /// Writes a remark among the calls.
-    pub fn remark(&mut self, text: &str) {
+    pub(crate) fn remark(&mut self, text: &str) {
         if let Some(calls) = &mut self.calls {
             calls.push(format!("/* {text} */"));
         }
     }
 
     /// Writes a line of C that repeats what the case does without [`Ctx::call`].
-    pub fn code(&mut self, text: &str) {
+    pub(crate) fn code(&mut self, text: &str) {
         if let Some(calls) = &mut self.calls {
             calls.push(text.to_owned());
         }
@@ -120,88 +121,88 @@ impl<'a> Ctx<'a> {
     }
 
     /// Opens a file.
-    pub fn open(&mut self, path: &str, flags: V<'_>, mode: u32) -> R {
+    pub(crate) fn open(&mut self, path: &str, flags: V<'_>, mode: u32) -> R {
         self.call(nr!(openat), &[AT, V::P(path), flags, V::O(mode)])
     }
 
     /// Opens a file with flags that have no name of their own here.
-    pub fn open_as(&mut self, path: &str, name: &'static str, flags: i32, mode: u32) -> R {
+    pub(crate) fn open_as(&mut self, path: &str, name: &'static str, flags: i32, mode: u32) -> R {
         self.open(path, V::C(name, i64::from(flags)), mode)
     }
 
     /// Closes a descriptor.
-    pub fn close(&mut self, fd: i64) {
+    pub(crate) fn close(&mut self, fd: i64) {
         let _ = self.call(nr!(close), &[V::Fd(fd as i32)]);
     }
 
     /// Makes a directory.
-    pub fn mkdir(&mut self, path: &str, mode: u32) -> R {
+    pub(crate) fn mkdir(&mut self, path: &str, mode: u32) -> R {
         self.call(nr!(mkdirat), &[AT, V::P(path), V::O(mode)])
     }
 
     /// Changes permissions.
-    pub fn chmod(&mut self, path: &str, mode: u32) -> R {
+    pub(crate) fn chmod(&mut self, path: &str, mode: u32) -> R {
         self.call(nr!(fchmodat), &[AT, V::P(path), V::O(mode)])
     }
 
     /// Changes owner and group; -1 leaves one. Follows links.
-    pub fn chown(&mut self, path: &str, uid: i64, gid: i64) -> R {
+    pub(crate) fn chown(&mut self, path: &str, uid: i64, gid: i64) -> R {
         self.call(nr!(fchownat), &[AT, V::P(path), V::N(uid), V::N(gid), V::N(0)])
     }
 
     /// The same of a link itself.
-    pub fn lchown(&mut self, path: &str, uid: i64, gid: i64) -> R {
+    pub(crate) fn lchown(&mut self, path: &str, uid: i64, gid: i64) -> R {
         self.call(nr!(fchownat), &[AT, V::P(path), V::N(uid), V::N(gid), NOFOLLOW])
     }
 
     /// Removes a name.
-    pub fn unlink(&mut self, path: &str) -> R {
+    pub(crate) fn unlink(&mut self, path: &str) -> R {
         self.call(nr!(unlinkat), &[AT, V::P(path), V::N(0)])
     }
 
     /// Removes a directory.
-    pub fn rmdir(&mut self, path: &str) -> R {
+    pub(crate) fn rmdir(&mut self, path: &str) -> R {
         self.call(nr!(unlinkat), &[AT, V::P(path), REMOVEDIR])
     }
 
     /// Renames.
-    pub fn rename(&mut self, from: &str, to: &str) -> R {
+    pub(crate) fn rename(&mut self, from: &str, to: &str) -> R {
         self.call(nr!(renameat2), &[AT, V::P(from), AT, V::P(to), V::N(0)])
     }
 
     /// Makes a hard link.
-    pub fn link(&mut self, from: &str, to: &str) -> R {
+    pub(crate) fn link(&mut self, from: &str, to: &str) -> R {
         self.call(nr!(linkat), &[AT, V::P(from), AT, V::P(to), V::N(0)])
     }
 
     /// Makes a symbolic link.
-    pub fn symlink(&mut self, to: &str, path: &str) -> R {
+    pub(crate) fn symlink(&mut self, to: &str, path: &str) -> R {
         self.call(nr!(symlinkat), &[V::P(to), AT, V::P(path)])
     }
 
     /// Sets a file's size.
-    pub fn truncate(&mut self, path: &str, size: i64) -> R {
+    pub(crate) fn truncate(&mut self, path: &str, size: i64) -> R {
         self.call(nr!(truncate), &[V::P(path), V::N(size)])
     }
 
     /// The same by descriptor.
-    pub fn ftruncate(&mut self, fd: i64, size: i64) -> R {
+    pub(crate) fn ftruncate(&mut self, fd: i64, size: i64) -> R {
         self.call(nr!(ftruncate), &[V::Fd(fd as i32), V::N(size)])
     }
 
     /// Writes at an offset.
-    pub fn pwrite(&mut self, fd: i64, bytes: &[u8], offset: i64) -> R {
+    pub(crate) fn pwrite(&mut self, fd: i64, bytes: &[u8], offset: i64) -> R {
         let shown = [V::Fd(fd as i32), V::B(bytes), V::N(bytes.len() as i64), V::N(offset)];
         self.call(nr!(pwrite64), &shown)
     }
 
     /// Writes at the descriptor's offset.
-    pub fn write(&mut self, fd: i64, bytes: &[u8]) -> R {
+    pub(crate) fn write(&mut self, fd: i64, bytes: &[u8]) -> R {
         self.call(nr!(write), &[V::Fd(fd as i32), V::B(bytes), V::N(bytes.len() as i64)])
     }
 
     /// Reads at an offset: what was read.
-    pub fn pread(&mut self, fd: i64, length: usize, offset: i64) -> Result<Vec<u8>, i32> {
+    pub(crate) fn pread(&mut self, fd: i64, length: usize, offset: i64) -> Result<Vec<u8>, i32> {
         let mut bytes = vec![0; length];
         let args = [V::Fd(fd as i32), V::W(sys::cells(&mut bytes)), V::N(length as i64), V::N(offset)];
         let read = self.call(nr!(pread64), &args)?;
@@ -210,33 +211,33 @@ impl<'a> Ctx<'a> {
     }
 
     /// Moves the descriptor's offset.
-    pub fn lseek(&mut self, fd: i64, offset: i64, name: &'static str, whence: i32) -> R {
+    pub(crate) fn lseek(&mut self, fd: i64, offset: i64, name: &'static str, whence: i32) -> R {
         self.call(nr!(lseek), &[V::Fd(fd as i32), V::N(offset), V::C(name, i64::from(whence))])
     }
 
     /// Writes a file back.
-    pub fn fsync(&mut self, fd: i64) -> R {
+    pub(crate) fn fsync(&mut self, fd: i64) -> R {
         self.call(nr!(fsync), &[V::Fd(fd as i32)])
     }
 
     /// Sets times, each seconds and nanoseconds; follows links.
-    pub fn utimens(&mut self, path: &str, access: (i64, i64), change: (i64, i64)) -> R {
+    pub(crate) fn utimens(&mut self, path: &str, access: (i64, i64), change: (i64, i64)) -> R {
         let bytes = sys::two_times(access, change);
         self.call(nr!(utimensat), &[AT, V::P(path), V::B(&bytes), V::N(0)])
     }
 
     /// What a file is; follows links.
-    pub fn stat(&mut self, path: &str) -> Result<Stat, i32> {
+    pub(crate) fn stat(&mut self, path: &str) -> Result<Stat, i32> {
         self.statx(AT, V::P(path), 0)
     }
 
     /// What a file or link is.
-    pub fn lstat(&mut self, path: &str) -> Result<Stat, i32> {
+    pub(crate) fn lstat(&mut self, path: &str) -> Result<Stat, i32> {
         self.statx(AT, V::P(path), i64::from(libc::AT_SYMLINK_NOFOLLOW))
     }
 
     /// What an open file is.
-    pub fn fstat(&mut self, fd: i64) -> Result<Stat, i32> {
+    pub(crate) fn fstat(&mut self, fd: i64) -> Result<Stat, i32> {
         self.statx(V::Fd(fd as i32), V::P(""), i64::from(libc::AT_EMPTY_PATH))
     }
 
@@ -267,7 +268,7 @@ impl<'a> Ctx<'a> {
     }
 
     /// Acts as another user.
-    pub fn as_user<T>(&mut self, who: Who, body: impl FnOnce(&mut Self) -> T) -> T {
+    pub(crate) fn as_user<T>(&mut self, who: Who, body: impl FnOnce(&mut Self) -> T) -> T {
         self.switch(Some(who));
         let result = body(self);
         self.switch(None);
@@ -275,7 +276,7 @@ impl<'a> Ctx<'a> {
     }
 
     /// Becomes a user, or again who the process is.
-    pub fn switch(&mut self, who: Option<Who>) {
+    pub(crate) fn switch(&mut self, who: Option<Who>) {
         if !self.facts.can_switch || who.is_none() && !self.is_switched {
             return;
         }
@@ -304,7 +305,7 @@ impl<'a> Ctx<'a> {
     // ---- fixtures
 
     /// A name that this case has not used.
-    pub fn fresh(&mut self) -> String {
+    pub(crate) fn fresh(&mut self) -> String {
         self.serial += 1;
         format!("n{}", self.serial)
     }
@@ -329,7 +330,7 @@ impl<'a> Ctx<'a> {
     ///
     /// # Errors
     /// It cannot be made.
-    pub fn make(&mut self, kind: Kind, path: &str) -> Run {
+    pub(crate) fn make(&mut self, kind: Kind, path: &str) -> Run {
         let result = self.try_make(kind, path);
         let what = format!("cannot make a {}", kind.name());
         self.set_up(kind.made_by(), &what, result).map(|_| ())
@@ -362,7 +363,7 @@ impl<'a> Ctx<'a> {
     ///
     /// # Errors
     /// It cannot be made.
-    pub fn file(&mut self, path: &str, content: &[u8]) -> Run {
+    pub(crate) fn file(&mut self, path: &str, content: &[u8]) -> Run {
         let fd = self.open(path, NEW, 0o644);
         let fd = self.set_up("make.regular", "cannot make a file", fd)?;
         let written = self.pwrite(fd, content, 0);
@@ -374,7 +375,7 @@ impl<'a> Ctx<'a> {
     ///
     /// # Errors
     /// It cannot be made.
-    pub fn dir(&mut self, path: &str, mode: u32) -> Run {
+    pub(crate) fn dir(&mut self, path: &str, mode: u32) -> Run {
         let made = self.mkdir(path, mode);
         self.set_up("make.dir", "cannot make a directory", made)?;
         self.set_mode(path, mode)
@@ -384,7 +385,7 @@ impl<'a> Ctx<'a> {
     ///
     /// # Errors
     /// It cannot be set.
-    pub fn set_mode(&mut self, path: &str, mode: u32) -> Run {
+    pub(crate) fn set_mode(&mut self, path: &str, mode: u32) -> Run {
         let set = self.chmod(path, mode);
         self.set_up("chmod.sets", "chmod", set).map(|_| ())
     }
@@ -393,7 +394,7 @@ impl<'a> Ctx<'a> {
     ///
     /// # Errors
     /// It cannot be given away.
-    pub fn give(&mut self, path: &str, uid: u32, gid: u32) -> Run {
+    pub(crate) fn give(&mut self, path: &str, uid: u32, gid: u32) -> Run {
         if !self.facts.can_switch {
             return Ok(());
         }
@@ -402,7 +403,7 @@ impl<'a> Ctx<'a> {
     }
 
     /// Removes a file of any type.
-    pub fn remove(&mut self, path: &str) {
+    pub(crate) fn remove(&mut self, path: &str) {
         if self.unlink(path).is_err() {
             let _ = self.rmdir(path);
         }
@@ -434,7 +435,7 @@ impl<'a> Ctx<'a> {
     ///
     /// # Errors
     /// There is none.
-    pub fn needs(&self, has: bool, what: &str) -> Run {
+    pub(crate) fn needs(&self, has: bool, what: &str) -> Run {
         if has { Ok(()) } else { Err(Stop::Skip(SkipKind::NoFeature, what.to_owned())) }
     }
 
@@ -451,14 +452,14 @@ impl<'a> Ctx<'a> {
     }
 
     /// The types that can be made here.
-    pub fn kinds(&self) -> Vec<Kind> {
+    pub(crate) fn kinds(&self) -> Vec<Kind> {
         Kind::ALL.iter().copied().filter(|kind| self.facts.can_make(*kind)).collect()
     }
 
     // ---- checks
 
     /// A check.
-    pub fn that(&mut self, holds: bool, what: &str, expected: &str, got: &str) {
+    pub(crate) fn that(&mut self, holds: bool, what: &str, expected: &str, got: &str) {
         self.checks += 1;
         if holds {
             return;
@@ -475,7 +476,7 @@ impl<'a> Ctx<'a> {
     }
 
     /// Two numbers are the same.
-    pub fn equal(&mut self, what: &str, expected: i64, got: i64) {
+    pub(crate) fn equal(&mut self, what: &str, expected: i64, got: i64) {
         self.that(expected == got, what, &expected.to_string(), &got.to_string());
     }
 
@@ -486,12 +487,12 @@ impl<'a> Ctx<'a> {
     }
 
     /// A call succeeds.
-    pub fn ok(&mut self, what: &str, result: R) -> bool {
+    pub(crate) fn ok(&mut self, what: &str, result: R) -> bool {
         self.answers(what, result, &[0])
     }
 
     /// A call answers one of these errnos, or succeeds where they include 0.
-    pub fn answers(&mut self, what: &str, result: R, allowed: &[i32]) -> bool {
+    pub(crate) fn answers(&mut self, what: &str, result: R, allowed: &[i32]) -> bool {
         let got = result.err().unwrap_or(0);
         let holds = allowed.contains(&got);
         if holds {
@@ -503,20 +504,20 @@ impl<'a> Ctx<'a> {
     }
 
     /// What a file is, as a check that it is there.
-    pub fn there(&mut self, what: &str, path: &str) -> Option<Stat> {
+    pub(crate) fn there(&mut self, what: &str, path: &str) -> Option<Stat> {
         let stat = self.lstat(path);
         self.answers(what, stat.map(|_| 0), &[0]);
         stat.ok()
     }
 
     /// A file is not there.
-    pub fn gone(&mut self, what: &str, path: &str) {
+    pub(crate) fn gone(&mut self, what: &str, path: &str) {
         let stat = self.lstat(path).map(|_| 0);
         self.answers(what, stat, &[libc::ENOENT]);
     }
 
     /// Two times, of which the second must be later.
-    pub fn later(&mut self, what: &str, before: Time, after: Time) {
+    pub(crate) fn later(&mut self, what: &str, before: Time, after: Time) {
         self.that(after > before, what, &format!("later than {}", time(before)), &time(after));
     }
 
@@ -540,7 +541,7 @@ fn plain(text: &str) -> String {
 }
 
 /// `12.000000004`.
-pub fn time((seconds, nanos): Time) -> String {
+pub(crate) fn time((seconds, nanos): Time) -> String {
     format!("{seconds}.{nanos:09}")
 }
 

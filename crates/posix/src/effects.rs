@@ -10,7 +10,7 @@ use crate::sys::{self, AT, Map, R, Stat, V, nr};
 /// What a call changes. A letter is a time (modification, change of status): capital for "must change", small for "must not"; a time that
 /// is missing may. Then the link count: `+` one more, `-` one less, `=` the same, `s`/`r` one subdirectory more/less, where those are
 /// counted.
-pub struct Effect {
+pub(crate) struct Effect {
     /// The operation, as in ids.
     pub name: &'static str,
     /// The page that says so.
@@ -126,7 +126,7 @@ fn has_mode(cx: &mut Ctx<'_>, bit: usize) -> Run {
 }
 
 /// The rows.
-pub const EFFECTS: &[Effect] = &[
+pub(crate) const EFFECTS: &[Effect] = &[
     row("chmod", "chmod()", NOT_LINKS, ["mC=", "mc=", "mc="], |cx| cx.chmod("p/t", 0o611)),
     row("fchmod", "fchmod()", &[Regular, Dir], ["mC=", "mc=", "mc="], |cx| {
         with(cx, RDONLY, |cx, fd| cx.call(nr!(fchmod), &[V::Fd(fd as i32), V::O(0o711)]))
@@ -256,7 +256,7 @@ pub const EFFECTS: &[Effect] = &[
 ///
 /// # Errors
 /// As every case.
-pub fn run(cx: &mut Ctx<'_>, effect: &Effect, kind: Kind) -> Run {
+pub(crate) fn run(cx: &mut Ctx<'_>, effect: &Effect, kind: Kind) -> Run {
     cx.needs_kind(kind)?;
     cx.dir("p", 0o755)?;
     cx.dir("q", 0o755)?;

@@ -10,7 +10,7 @@ names! {
 }
 
 /// `ENOENT`; a number where it has no name here; `success` for 0.
-pub fn name(errno: i32) -> String {
+pub(crate) fn name(errno: i32) -> String {
     match NAMES.iter().find(|(number, _)| *number == errno) {
         _ if errno == 0 => "success".to_owned(),
         Some((_, name)) => (*name).to_owned(),
@@ -19,6 +19,6 @@ pub fn name(errno: i32) -> String {
 }
 
 /// `EACCES or EPERM`.
-pub fn names(errnos: &[i32]) -> String {
+pub(crate) fn names(errnos: &[i32]) -> String {
     errnos.iter().map(|errno| name(*errno)).collect::<Vec<_>>().join(" or ")
 }

@@ -53,7 +53,7 @@ fn has(slot: &Slot, flag: u16) -> bool {
 }
 
 /// The rules. Names are parts of ids and never change.
-pub const RULES: &[ErrnoRule] = &[
+pub(crate) const RULES: &[ErrnoRule] = &[
     rule("enotdir", "ENOTDIR", "a component of the path prefix is not a directory", |_, _| true, enotdir),
     rule("enoent-prefix", "ENOENT", "a component of the path prefix does not exist", |_, _| true, enoent_prefix),
     rule("enoent", "ENOENT", "the named file does not exist", |_, slot| slot.want != Want::Nothing, enoent),
@@ -394,7 +394,7 @@ fn trailing_slash(cx: &mut Ctx<'_>, op: &Op, at: usize) -> Run {
 }
 
 /// Sets flags of chattr on a file of the case; the runner takes them away again.
-pub fn flag(cx: &mut Ctx<'_>, path: &str, flags: u32) -> Run {
+pub(crate) fn flag(cx: &mut Ctx<'_>, path: &str, flags: u32) -> Run {
     let has = if flags == APPEND { cx.facts.features.append_only } else { cx.facts.features.immutable };
     if !has {
         let why = "the flags immutable and append-only cannot be set (chattr)";
@@ -453,7 +453,7 @@ fn exdev(cx: &mut Ctx<'_>, op: &Op, at: usize) -> Run {
 }
 
 /// Every operation, rule and path to which the rule applies.
-pub fn pairs() -> impl Iterator<Item = (usize, usize, usize)> {
+pub(crate) fn pairs() -> impl Iterator<Item = (usize, usize, usize)> {
     OPS.iter().enumerate().flat_map(|(op, row)| {
         let slots = row.slots.iter().enumerate();
         slots.flat_map(move |(at, slot)| {
@@ -464,6 +464,6 @@ pub fn pairs() -> impl Iterator<Item = (usize, usize, usize)> {
 }
 
 /// What a call that returns a number of bytes or a descriptor returns where only success counts.
-pub fn success(result: R) -> R {
+pub(crate) fn success(result: R) -> R {
     result.map(|_| 0)
 }

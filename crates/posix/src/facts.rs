@@ -120,11 +120,11 @@ pub(crate) const GETFLAGS: i64 = 0x8008_6601;
 /// See [`GETFLAGS`].
 pub(crate) const SETFLAGS: i64 = 0x4008_6602;
 /// See [`GETFLAGS`].
-pub const IMMUTABLE: u32 = 0x10;
+pub(crate) const IMMUTABLE: u32 = 0x10;
 /// See [`GETFLAGS`].
-pub const APPEND: u32 = 0x20;
+pub(crate) const APPEND: u32 = 0x20;
 /// `FICLONE`. Source: linux/fs.h.
-pub const FICLONE: i64 = 0x4004_9409;
+pub(crate) const FICLONE: i64 = 0x4004_9409;
 /// Options of a mount, in `f_flags` of statfs(2). Source: linux/statfs.h.
 pub(crate) const ST_NOSUID: u64 = 2;
 /// See [`ST_NOSUID`].

@@ -8,7 +8,7 @@ use crate::sys::{V, nr};
 const FILL_FILES_MAX: usize = 40_000;
 
 /// Uses up the room, then the inodes and the room of directories, until calls fail with this errno. Why not, where that did not work.
-pub fn fill(cx: &mut Ctx<'_>, directory: &str, full: i32) -> Option<String> {
+pub(crate) fn fill(cx: &mut Ctx<'_>, directory: &str, full: i32) -> Option<String> {
     let fd = cx.open(&format!("{directory}/data"), NEW, 0o600).ok()?;
     let (mut length, mut at) = (16 << 20, 0);
     // By halves, so that the last block is used too.

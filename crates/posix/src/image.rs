@@ -62,7 +62,7 @@ pub(crate) fn private_mounts() -> R {
 ///
 /// # Errors
 /// Errno.
-pub fn mount(source: &str, at: &str, kind: &str, options: &str) -> R {
+pub(crate) fn mount(source: &str, at: &str, kind: &str, options: &str) -> R {
     sys::call(nr!(mount), &[V::P(source), V::P(at), V::P(kind), V::N(0), V::P(options)])
 }
 
@@ -80,13 +80,13 @@ pub(crate) fn mount_here(cx: &mut Ctx<'_>, at: &str) -> Run {
 }
 
 /// Unmounts it.
-pub fn unmount(cx: &mut Ctx<'_>, at: &str) {
+pub(crate) fn unmount(cx: &mut Ctx<'_>, at: &str) {
     let _ = cx.call(nr!(umount2), &[V::P(at), V::C("MNT_DETACH", 2)]);
 }
 
 /// What an image is at the moment; it is taken from one to the next, never back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stage {
+pub(crate) enum Stage {
     /// Empty, writable.
     Fresh,
     /// Full.
@@ -98,7 +98,7 @@ pub enum Stage {
 }
 
 /// A mounted image; or, where none can be made, a read-only bind mount, which has the last stage only.
-pub struct Image {
+pub(crate) struct Image {
     stage: Stage,
     is_bound: bool,
     /// Why it cannot be filled.
@@ -113,7 +113,7 @@ impl Image {
     ///
     /// # Errors
     /// Why there is none.
-    pub fn make(facts: &Facts, for_stage: Stage) -> Result<Image, Stop> {
+    pub(crate) fn make(facts: &Facts, for_stage: Stage) -> Result<Image, Stop> {
         let has_quota = for_stage == Stage::Quota;
         let no = |why: String| Stop::Skip(SkipKind::NoImage, why);
         if !facts.mounts {
@@ -166,7 +166,7 @@ impl Image {
     ///
     /// # Errors
     /// It does not get there.
-    pub fn enter(&mut self, facts: &Facts, stage: Stage) -> Run {
+    pub(crate) fn enter(&mut self, facts: &Facts, stage: Stage) -> Run {
         if stage == Stage::Quota {
             return Ok(());
         }
@@ -323,7 +323,7 @@ const TRIES_MAX: usize = 600;
 ///
 /// # Errors
 /// As every case.
-pub fn erofs(cx: &mut Ctx<'_>, op: &Op, at: usize) -> Run {
+pub(crate) fn erofs(cx: &mut Ctx<'_>, op: &Op, at: usize) -> Run {
     op.possible(cx)?;
     let [path, other] = place(op, at);
     let watched: Vec<&str> = vec![".", &path, &other];
@@ -341,7 +341,7 @@ pub fn erofs(cx: &mut Ctx<'_>, op: &Op, at: usize) -> Run {
 ///
 /// # Errors
 /// As every case.
-pub fn enospc(cx: &mut Ctx<'_>, op: &Op, at: usize) -> Run {
+pub(crate) fn enospc(cx: &mut Ctx<'_>, op: &Op, at: usize) -> Run {
     op.possible(cx)?;
     let [_, other] = place(op, at);
     used_up(cx, op, at, "fill", &other, libc::ENOSPC)

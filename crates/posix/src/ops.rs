@@ -24,19 +24,19 @@ pub(crate) const CHANGE: u16 = 2;
 /// The directory that holds the name is written to.
 pub(crate) const PARENT: u16 = 4;
 /// Only the owner may.
-pub const OWNER: u16 = 8;
+pub(crate) const OWNER: u16 = 8;
 /// What must be free: `EEXIST`.
-pub const EXCL: u16 = 16;
+pub(crate) const EXCL: u16 = 16;
 /// Nobody but root may, whatever the permissions are.
-pub const ROOT: u16 = 32;
+pub(crate) const ROOT: u16 = 32;
 /// Its name may not be long: an address of a socket has 108 bytes.
-pub const SHORT: u16 = 64;
+pub(crate) const SHORT: u16 = 64;
 /// The name goes away, or leads elsewhere: append-only directories refuse it.
 pub(crate) const AWAY: u16 = 128;
 /// A dangling link at the end is not an error.
-pub const CREATE: u16 = 256;
+pub(crate) const CREATE: u16 = 256;
 /// The C library reads the path itself.
-pub const COPIED: u16 = 512;
+pub(crate) const COPIED: u16 = 512;
 /// Takes room: `ENOSPC`.
 pub(crate) const ROOM: u16 = 1024;
 /// Between two file systems: `EXDEV`.
@@ -44,7 +44,7 @@ pub(crate) const SAME_FS: u16 = 2048;
 
 /// A path of an operation.
 #[derive(Debug, Clone, Copy)]
-pub struct Slot {
+pub(crate) struct Slot {
     /// As in ids: `from`; empty where there is only one.
     pub name: &'static str,
     /// What must be there.
@@ -73,7 +73,7 @@ pub(crate) enum OpNeeds {
 }
 
 /// An operation.
-pub struct Op {
+pub(crate) struct Op {
     /// As in ids.
     pub name: &'static str,
     /// The page that specifies it, POSIX's or Linux's.
@@ -154,7 +154,7 @@ pub(crate) const STAMP: i64 = 1_000_000_000;
 use Want::{Dir, File, Link, Nothing};
 
 /// The operations. New rows at the end: ids do not depend on the order, but reports do.
-pub const OPS: &[Op] = &[
+pub(crate) const OPS: &[Op] = &[
     op("stat", "stat()", &[one(File, FOLLOW)], |cx, a, _| statx(cx, a, V::N(0))),
     op("lstat", "lstat()", &[one(File, 0)], |cx, a, _| statx(cx, a, NOFOLLOW)),
     op("access", "access()", &[one(File, FOLLOW)], |cx, a, _| cx.call(nr!(faccessat), &[AT, a, V::C("F_OK", 0)])),
@@ -331,7 +331,7 @@ impl Op {
     ///
     /// # Errors
     /// Why not.
-    pub fn possible(&self, cx: &Ctx<'_>) -> Run {
+    pub(crate) fn possible(&self, cx: &Ctx<'_>) -> Run {
         let facts = cx.facts;
         match self.needs {
             OpNeeds::Nothing => Ok(()),
@@ -348,7 +348,7 @@ impl Op {
     ///
     /// # Errors
     /// It cannot be made.
-    pub fn prepare(&self, cx: &mut Ctx<'_>, at: usize, path: &str) -> Run {
+    pub(crate) fn prepare(&self, cx: &mut Ctx<'_>, at: usize, path: &str) -> Run {
         match self.slots[at].want {
             Nothing => Ok(()),
             Dir => cx.dir(path, 0o755),
@@ -368,7 +368,7 @@ impl Op {
     ///
     /// # Errors
     /// The other cannot be made.
-    pub fn with(&self, cx: &mut Ctx<'_>, at: usize, path: V<'_>) -> Result<R, crate::ctx::Stop> {
+    pub(crate) fn with(&self, cx: &mut Ctx<'_>, at: usize, path: V<'_>) -> Result<R, crate::ctx::Stop> {
         let other = self.other(cx, at)?;
         Ok(self.call_at(cx, at, path, &other))
     }
@@ -377,7 +377,7 @@ impl Op {
     ///
     /// # Errors
     /// It cannot be made.
-    pub fn other(&self, cx: &mut Ctx<'_>, at: usize) -> Result<String, crate::ctx::Stop> {
+    pub(crate) fn other(&self, cx: &mut Ctx<'_>, at: usize) -> Result<String, crate::ctx::Stop> {
         if self.slots.len() < 2 {
             return Ok(String::new());
         }

@@ -5,7 +5,7 @@ use crate::outcome::SkipKind;
 use crate::sys::{R, V, nr};
 
 /// The directory on the image in which user [`A`] has used up what it may.
-pub const DIRECTORY: &str = "quota";
+pub(crate) const DIRECTORY: &str = "quota";
 
 /// Bytes, and files, that the user may have.
 const BYTES_MAX: u64 = 256 << 10;
@@ -25,7 +25,7 @@ const BTRFS_QGROUP_LIMIT: i64 = 0x8030_942b;
 const BTRFS_BYTES_MAX: u64 = 1 << 20;
 
 /// How a kind of file system gets quotas.
-pub struct Means {
+pub(crate) struct Means {
     /// As in /proc/self/mountinfo.
     pub kind: &'static str,
     /// More options of mkfs.

@@ -4,7 +4,7 @@ use crate::ctx::{Ctx, Run, time};
 use crate::sys::Stat;
 
 /// Everything of these paths but times of access.
-pub fn snapshot(cx: &mut Ctx<'_>, paths: &[&str]) -> Vec<Result<Stat, i32>> {
+pub(crate) fn snapshot(cx: &mut Ctx<'_>, paths: &[&str]) -> Vec<Result<Stat, i32>> {
     let paths = paths.iter().filter(|path| !path.is_empty());
     paths.map(|path| cx.lstat(path).map(|stat| Stat { atime: (0, 0), ..stat })).collect()
 }
@@ -13,7 +13,7 @@ pub fn snapshot(cx: &mut Ctx<'_>, paths: &[&str]) -> Vec<Result<Stat, i32>> {
 ///
 /// # Errors
 /// Files change here without anybody doing anything, which another case reports.
-pub fn unchanged(cx: &mut Ctx<'_>, paths: &[&str], before: &[Result<Stat, i32>]) -> Run {
+pub(crate) fn unchanged(cx: &mut Ctx<'_>, paths: &[&str], before: &[Result<Stat, i32>]) -> Run {
     let after = snapshot(cx, paths);
     let paths = paths.iter().filter(|path| !path.is_empty());
     let mut pairs = before.iter().zip(&after).zip(paths);
@@ -50,7 +50,7 @@ fn difference(before: &Result<Stat, i32>, after: &Result<Stat, i32>) -> Option<S
 }
 
 /// What changes of directories that nobody touches; `None` where nothing does.
-pub fn drift(cx: &mut Ctx<'_>) -> Option<String> {
+pub(crate) fn drift(cx: &mut Ctx<'_>) -> Option<String> {
     (0..4).find_map(|_| {
         let name = cx.fresh();
         let _ = cx.mkdir(&name, 0o755);

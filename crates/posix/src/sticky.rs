@@ -19,7 +19,7 @@ pub(crate) enum StickyOp {
 }
 
 /// All cases.
-pub fn all() -> Vec<StickyOp> {
+pub(crate) fn all() -> Vec<StickyOp> {
     let mut all: Vec<StickyOp> = Kind::ALL.iter().copied().map(StickyOp::Remove).collect();
     all.extend(Kind::ALL.iter().copied().map(StickyOp::MoveOut));
     all.extend(Kind::ALL.iter().copied().map(StickyOp::RenameWithin));
@@ -36,7 +36,7 @@ pub fn all() -> Vec<StickyOp> {
 
 impl StickyOp {
     /// As in ids.
-    pub fn id(self) -> String {
+    pub(crate) fn id(self) -> String {
         match self {
             StickyOp::Remove(Kind::Dir) => "rmdir.sticky".to_owned(),
             StickyOp::Remove(kind) => format!("unlink.sticky[{}]", kind.name()),
@@ -56,7 +56,7 @@ fn allowed(user: u32, directory_owner: u32, file_owner: u32) -> bool {
 ///
 /// # Errors
 /// As every case.
-pub fn run(cx: &mut Ctx<'_>, op: StickyOp) -> Run {
+pub(crate) fn run(cx: &mut Ctx<'_>, op: StickyOp) -> Run {
     cx.needs_users()?;
     let (kind, other) = match op {
         StickyOp::Remove(kind) | StickyOp::MoveOut(kind) | StickyOp::RenameWithin(kind) => (kind, kind),

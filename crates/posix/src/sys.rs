@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 /// What a system call returned: a number, or its errno.
-pub type R = Result<i64, i32>;
+pub(crate) type R = Result<i64, i32>;
 
 /// A system call: its name and its number.
 #[derive(Clone, Copy)]
@@ -41,7 +41,7 @@ numbers! {
 
 /// An argument of a system call.
 #[derive(Clone, Copy)]
-pub enum V<'a> {
+pub(crate) enum V<'a> {
     /// A string.
     P(&'a str),
     /// A string that need not be UTF-8.
@@ -65,10 +65,10 @@ pub enum V<'a> {
 }
 
 /// The working directory.
-pub const AT: V<'static> = V::C("AT_FDCWD", libc::AT_FDCWD as i64);
+pub(crate) const AT: V<'static> = V::C("AT_FDCWD", libc::AT_FDCWD as i64);
 
 /// Makes a system call. A string with a zero byte inside is `EINVAL`.
-pub fn call(nr: Nr, args: &[V<'_>]) -> R {
+pub(crate) fn call(nr: Nr, args: &[V<'_>]) -> R {
     let mut words = [0 as libc::c_long; 6];
     let mut strings: [Option<CString>; 6] = Default::default();
     for (at, arg) in args.iter().take(6).enumerate() {
@@ -98,7 +98,7 @@ fn keep(slot: &mut Option<CString>, text: &[u8]) -> Result<libc::c_long, i32> {
 }
 
 /// The errno of the last call of this thread.
-pub fn errno() -> i32 {
+pub(crate) fn errno() -> i32 {
     std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
 }
 
@@ -142,11 +142,11 @@ fn c_string(bytes: &[u8]) -> String {
 }
 
 /// Second and nanosecond.
-pub type Time = (i64, u32);
+pub(crate) type Time = (i64, u32);
 
 /// What `statx` says of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Stat {
+pub(crate) struct Stat {
     /// The fields that are filled: `STATX_*`.
     pub mask: u32,
     /// `STATX_ATTR_*` that are set.
@@ -189,7 +189,7 @@ pub struct Stat {
 const STATX_LENGTH: usize = 256;
 
 /// `statx` of a path relative to `dir`. Source of the layout: linux/stat.h, which is ABI.
-pub fn statx(dir: V<'_>, path: V<'_>, flags: i64) -> Result<Stat, i32> {
+pub(crate) fn statx(dir: V<'_>, path: V<'_>, flags: i64) -> Result<Stat, i32> {
     let mut bytes = [0u8; STATX_LENGTH];
     // STATX_BASIC_STATS, STATX_BTIME, STATX_MNT_ID, STATX_DIOALIGN.
     let mask = 0xfff | 0x3000;
@@ -221,7 +221,7 @@ pub fn statx(dir: V<'_>, path: V<'_>, flags: i64) -> Result<Stat, i32> {
 }
 
 /// A buffer as the kernel writes to it.
-pub fn cells(bytes: &mut [u8]) -> &[Cell<u8>] {
+pub(crate) fn cells(bytes: &mut [u8]) -> &[Cell<u8>] {
     Cell::from_mut(bytes).as_slice_of_cells()
 }
 
@@ -238,7 +238,7 @@ pub(crate) fn two_times(access: (i64, i64), change: (i64, i64)) -> [u8; 32] {
 ///
 /// # Errors
 /// Errno of fork.
-pub fn spawn(body: &mut dyn FnMut() -> i32) -> R {
+pub(crate) fn spawn(body: &mut dyn FnMut() -> i32) -> R {
     // SAFETY: the child ends by `_exit`, so that it neither runs the parent's destructors nor flushes its buffers. The C libraries and the
     // allocator keep the heap usable in the child.
     match unsafe { libc::fork() } {
@@ -255,7 +255,7 @@ pub fn spawn(body: &mut dyn FnMut() -> i32) -> R {
 
 /// How a child ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub(crate) enum Ended {
     /// With an exit code.
     Code(i32),
     /// By a signal.
@@ -263,7 +263,7 @@ pub enum Ended {
 }
 
 /// Waits for a child; `None` where it still runs after `limit`.
-pub fn wait(pid: i64, limit: Duration) -> Option<Ended> {
+pub(crate) fn wait(pid: i64, limit: Duration) -> Option<Ended> {
     let until = Instant::now() + limit;
     let mut pause = Duration::from_micros(20);
     loop {
@@ -285,7 +285,7 @@ pub fn wait(pid: i64, limit: Duration) -> Option<Ended> {
 }
 
 /// Kills a process and, where it leads one, its group; waits a moment for it.
-pub fn kill(pid: i64) {
+pub(crate) fn kill(pid: i64) {
     // SAFETY: takes no pointer. The process is a child that has not been waited for, so its number is still its own.
     unsafe {
         libc::kill(-(pid as libc::pid_t), libc::SIGKILL);
@@ -307,7 +307,7 @@ pub(crate) fn lead_group() {
 ///
 /// # Errors
 /// Errno of socketpair.
-pub fn channel() -> Result<[i32; 2], i32> {
+pub(crate) fn channel() -> Result<[i32; 2], i32> {
     let mut fds = [0; 2];
     // SAFETY: the array is live and has two elements.
     let made =
@@ -316,7 +316,7 @@ pub fn channel() -> Result<[i32; 2], i32> {
 }
 
 /// Those of the descriptors that can be read, or whose other end is closed, within `limit`.
-pub fn readable(fds: &[i32], limit: Duration) -> Vec<i32> {
+pub(crate) fn readable(fds: &[i32], limit: Duration) -> Vec<i32> {
     let mut polls: Vec<libc::pollfd> =
         fds.iter().map(|fd| libc::pollfd { fd: *fd, events: libc::POLLIN, revents: 0 }).collect();
     // SAFETY: the array is live and as long as stated.
@@ -328,12 +328,12 @@ pub fn readable(fds: &[i32], limit: Duration) -> Vec<i32> {
 }
 
 /// Closes a descriptor.
-pub fn close(fd: i32) {
+pub(crate) fn close(fd: i32) {
     let _ = call(nr!(close), &[V::Fd(fd)]);
 }
 
 /// The effective user and group, and whether it is root.
-pub fn who() -> (u32, u32) {
+pub(crate) fn who() -> (u32, u32) {
     // SAFETY: take no pointers and cannot fail.
     unsafe { (libc::geteuid(), libc::getegid()) }
 }
@@ -344,7 +344,7 @@ pub(crate) fn group_bytes(groups: &[u32]) -> Vec<u8> {
 }
 
 /// A shared mapping of a file, or of nothing where `fd` is -1.
-pub struct Map {
+pub(crate) struct Map {
     start: *mut u8,
     length: usize,
 }
@@ -354,7 +354,7 @@ impl Map {
     ///
     /// # Errors
     /// Errno of mmap.
-    pub fn shared(fd: i32, offset: i64, length: usize) -> Result<Map, i32> {
+    pub(crate) fn shared(fd: i32, offset: i64, length: usize) -> Result<Map, i32> {
         let anonymous = if fd < 0 { libc::MAP_ANONYMOUS } else { 0 };
         let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | anonymous);
         // SAFETY: a new mapping, where the kernel wants it.
@@ -363,7 +363,7 @@ impl Map {
     }
 
     /// Reads a byte.
-    pub fn get(&self, at: usize) -> u8 {
+    pub(crate) fn get(&self, at: usize) -> u8 {
         assert!(at < self.length);
         // SAFETY: inside of the mapping. Volatile, because others write to it. Reading behind the file's end would be SIGBUS, which a
         // worker dies of and its case fails by.
@@ -371,28 +371,28 @@ impl Map {
     }
 
     /// Writes a byte.
-    pub fn set(&self, at: usize, byte: u8) {
+    pub(crate) fn set(&self, at: usize, byte: u8) {
         assert!(at < self.length);
         // SAFETY: as `get`.
         unsafe { self.start.add(at).write_volatile(byte) }
     }
 
     /// Puts a value at its start.
-    pub fn put<T: Copy>(&self, value: T) {
+    pub(crate) fn put<T: Copy>(&self, value: T) {
         assert!(size_of::<T>() <= self.length);
         // SAFETY: it fits, and a mapping is aligned to a page.
         unsafe { self.start.cast::<T>().write_volatile(value) }
     }
 
     /// Takes the value that [`Map::put`] put there, which is of the same type.
-    pub fn take<T: Copy>(&self) -> T {
+    pub(crate) fn take<T: Copy>(&self) -> T {
         assert!(size_of::<T>() <= self.length);
         // SAFETY: as `put`, which has been called by a process that ended since.
         unsafe { self.start.cast::<T>().read_volatile() }
     }
 
     /// Writes changes back: `msync(MS_SYNC)`.
-    pub fn sync(&self) -> R {
+    pub(crate) fn sync(&self) -> R {
         let arguments = [V::N(self.start as i64), V::N(self.length as i64), V::C("MS_SYNC", i64::from(libc::MS_SYNC))];
         call(nr!(msync), &arguments)
     }
@@ -406,18 +406,18 @@ impl Drop for Map {
 }
 
 /// Memory aligned to 4 KiB, for O_DIRECT. `shift` bytes of it are skipped.
-pub struct Aligned(Vec<u8>, usize);
+pub(crate) struct Aligned(Vec<u8>, usize);
 
 impl Aligned {
     /// `length` bytes, each `byte`.
-    pub fn new(length: usize, byte: u8, shift: usize) -> Aligned {
+    pub(crate) fn new(length: usize, byte: u8, shift: usize) -> Aligned {
         let memory = vec![byte; length + 8192];
         let skip = memory.as_ptr().align_offset(4096) + shift;
         Aligned(memory, skip)
     }
 
     /// The first `length` bytes.
-    pub fn bytes(&mut self, length: usize) -> &mut [u8] {
+    pub(crate) fn bytes(&mut self, length: usize) -> &mut [u8] {
         &mut self.0[self.1..self.1 + length]
     }
 }

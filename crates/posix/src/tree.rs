@@ -8,7 +8,7 @@ const OPEN: i64 = (libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::
 
 /// Removes an entry of a directory, with all that is in it. What cannot be removed stays; the directory of the run is checked again at
 /// its end.
-pub fn remove(parent: i32, name: &[u8]) {
+pub(crate) fn remove(parent: i32, name: &[u8]) {
     if unlink(parent, name) {
         return;
     }

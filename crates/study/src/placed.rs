@@ -31,7 +31,7 @@ impl StudyPlaces {
     ///
     /// # Errors
     /// The store's.
-    pub fn plan(&mut self, store: &Store, study: &str) -> Result<&Plan, StoreError> {
+    pub(crate) fn plan(&mut self, store: &Store, study: &str) -> Result<&Plan, StoreError> {
         if !self.plans.contains_key(study) {
             self.plans.insert(study.to_owned(), FrozenStudy::open(store, study)?.plan);
         }
@@ -42,7 +42,7 @@ impl StudyPlaces {
     ///
     /// # Errors
     /// The store's.
-    pub fn of(&mut self, store: &Store, run: &str) -> Result<Option<PlacedRun>, StoreError> {
+    pub(crate) fn of(&mut self, store: &Store, run: &str) -> Result<Option<PlacedRun>, StoreError> {
         let Some(place) = store.study_place(run)? else { return Ok(None) };
         let plan = self.plan(store, &place.study)?;
         let Some(planned) = plan.runs.get(place.seq as usize) else { return Ok(None) };

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use zeroize::{Zeroize, Zeroizing};
 
 /// A new private key, and the certificate that it signed for itself.
-pub struct Made {
+pub(crate) struct Made {
     /// PKCS #8, DER.
     pub key: Zeroizing<Vec<u8>>,
     /// X.509, DER.
@@ -18,7 +18,7 @@ pub struct Made {
 ///
 /// # Errors
 /// The system has no random numbers.
-pub fn make() -> Result<Made, rcgen::Error> {
+pub(crate) fn make() -> Result<Made, rcgen::Error> {
     let mut keys = KeyPair::generate_for(&PKCS_ED25519)?;
     let mut params = CertificateParams::default();
     params.distinguished_name = DistinguishedName::new();

@@ -3,7 +3,7 @@
 use zeroize::Zeroizing;
 
 /// Bytes as digits.
-pub struct Hex<'a>(pub &'a [u8]);
+pub(crate) struct Hex<'a>(pub &'a [u8]);
 
 impl std::fmt::Display for Hex<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -12,7 +12,7 @@ impl std::fmt::Display for Hex<'_> {
 }
 
 /// Parses 64 hexadecimal digits. The bytes may be a key, so they are overwritten when they are dropped.
-pub fn bytes_of(text: &str) -> Option<Zeroizing<[u8; 32]>> {
+pub(crate) fn bytes_of(text: &str) -> Option<Zeroizing<[u8; 32]>> {
     let mut bytes = Zeroizing::new([0; 32]);
     read_into(text, &mut *bytes)?;
     Some(bytes)

@@ -51,7 +51,7 @@ pub fn metrics(plan: &Phase, measured: &PhaseMeasurement, tiers: &PhaseTiers) ->
 }
 
 /// The rates until the first worker was done, where several worked and not all of them were done at once.
-pub fn first_done(measured: &PhaseMeasurement, tiers: &PhaseTiers) -> Option<FirstDone> {
+pub(crate) fn first_done(measured: &PhaseMeasurement, tiers: &PhaseTiers) -> Option<FirstDone> {
     let at_ns = measured.first_done_ns.filter(|at_ns| *at_ns > 0)?;
     if measured.until_first_done.is_empty() {
         return None;

@@ -5,7 +5,7 @@ const Z: f64 = 1.959_963_984_540_054;
 
 /// A 95 % interval of a rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Interval {
+pub(crate) struct Interval {
     /// Lower end, 0–1.
     pub lo: f64,
     /// Upper end, 0–1.
@@ -14,7 +14,7 @@ pub struct Interval {
 
 /// Wilson's 95 % interval of a rate, seen `hits` times of `of`. Source: E. B. Wilson, "Probable inference, the law of
 /// succession, and statistical inference", Journal of the American Statistical Association 22, 1927.
-pub fn interval(hits: u64, of: u64) -> Interval {
+pub(crate) fn interval(hits: u64, of: u64) -> Interval {
     if of == 0 {
         return Interval { lo: 0.0, hi: 1.0 };
     }
@@ -28,7 +28,7 @@ pub fn interval(hits: u64, of: u64) -> Interval {
 /// The exact 95 % interval of a rate, seen `hits` times of `of`: at its lower end this many hits or more have a chance of
 /// 2.5 %, at its upper end this many or fewer. Source: C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial
 /// limits illustrated in the case of the binomial", Biometrika 26, 1934.
-pub fn exact_interval(hits: u64, of: u64) -> Interval {
+pub(crate) fn exact_interval(hits: u64, of: u64) -> Interval {
     const TAIL: f64 = 0.025;
     // For rates between 0 and 1.
     let at_most = |most: u64, rate: f64| masses(rate, of).take(most as usize + 1).sum::<f64>();
@@ -49,7 +49,7 @@ fn end_of(holds: impl Fn(f64) -> bool) -> f64 {
 }
 
 /// The largest count of `of` that a true rate of `rate` exceeds with a probability below `chance`.
-pub fn largest_plausible(rate: f64, of: u64, chance: f64) -> u64 {
+pub(crate) fn largest_plausible(rate: f64, of: u64, chance: f64) -> u64 {
     if rate <= 0.0 {
         return 0;
     }
@@ -76,7 +76,7 @@ fn masses(rate: f64, of: u64) -> impl Iterator<Item = f64> {
 }
 
 /// The smallest count of `of` that a true rate of `rate` falls below with a probability below `chance`.
-pub fn smallest_plausible(rate: f64, of: u64, chance: f64) -> u64 {
+pub(crate) fn smallest_plausible(rate: f64, of: u64, chance: f64) -> u64 {
     of - largest_plausible(1.0 - rate, of, chance)
 }
 

@@ -6,7 +6,7 @@ use std::process::Command;
 
 /// How a loop device goes about its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LoopMode {
+pub(crate) enum LoopMode {
     /// Through the page cache.
     Cached,
     /// Through the page cache, and never written.
@@ -16,13 +16,13 @@ pub enum LoopMode {
 }
 
 /// A loop device over a file.
-pub struct LoopDevice {
+pub(crate) struct LoopDevice {
     node: String,
 }
 
 impl LoopDevice {
     /// A device over `file`; `None` where none can be made.
-    pub fn of(file: &Path, mode: LoopMode) -> Option<LoopDevice> {
+    pub(crate) fn of(file: &Path, mode: LoopMode) -> Option<LoopDevice> {
         let mut command = Command::new("losetup");
         let option = match mode {
             LoopMode::Cached => None,
@@ -36,7 +36,7 @@ impl LoopDevice {
     }
 
     /// Its path.
-    pub fn node(&self) -> &str {
+    pub(crate) fn node(&self) -> &str {
         &self.node
     }
 }
@@ -49,7 +49,7 @@ impl Drop for LoopDevice {
 
 /// A file system that can be made on a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FileSystem {
+pub(crate) enum FileSystem {
     /// Linux's ext4; nothing of it is written later than it is made.
     Ext4,
     /// XFS.
@@ -60,7 +60,7 @@ pub enum FileSystem {
 
 impl FileSystem {
     /// As mount(8) calls it.
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             FileSystem::Ext4 => "ext4",
             FileSystem::Xfs => "xfs",
@@ -78,7 +78,7 @@ impl FileSystem {
 }
 
 /// A file system on a loop device.
-pub struct MountedLoop {
+pub(crate) struct MountedLoop {
     kind: FileSystem,
     place: PathBuf,
     /// Ends before the device goes.
@@ -88,7 +88,7 @@ pub struct MountedLoop {
 
 impl MountedLoop {
     /// An ext4 of this many bytes, its image and mount point below `folder`; `None` where nothing can be mounted.
-    pub fn ext4_below(folder: &Path, bytes: u64) -> Result<Option<MountedLoop>> {
+    pub(crate) fn ext4_below(folder: &Path, bytes: u64) -> Result<Option<MountedLoop>> {
         let image = folder.join("image");
         let file = std::fs::File::create(&image).with_context(|| format!("making {}", image.display()))?;
         file.set_len(bytes)?;
@@ -96,7 +96,7 @@ impl MountedLoop {
     }
 
     /// A new file system in `image`, mounted at `place`, which is made if need be; `None` where there are no loop devices.
-    pub fn over(image: &Path, mode: LoopMode, kind: FileSystem, place: &Path) -> Result<Option<MountedLoop>> {
+    pub(crate) fn over(image: &Path, mode: LoopMode, kind: FileSystem, place: &Path) -> Result<Option<MountedLoop>> {
         std::fs::create_dir_all(place).with_context(|| format!("making {}", place.display()))?;
         let Some(device) = LoopDevice::of(image, mode) else { return Ok(None) };
         // A bench that was killed may have left its limit to whoever has the device next.
@@ -114,19 +114,19 @@ impl MountedLoop {
 
     /// As it was when it was made: what one run leaves behind is another one's to pay. Inodes that were freed a moment ago,
     /// for one, are skipped one by one when files are made. Source: `recently_deleted` in fs/ext4/ialloc.c.
-    pub fn renew(&self) -> Result<()> {
+    pub(crate) fn renew(&self) -> Result<()> {
         xtask::tools::run(Command::new("umount").arg(&self.place))?;
         self.make()
     }
 
     /// Makes its device as slow as that; `false` where that is not possible.
-    pub fn slow_down(&mut self, bytes_per_second: u64) -> bool {
+    pub(crate) fn slow_down(&mut self, bytes_per_second: u64) -> bool {
         self.limit = SpeedLimit::of(&self.device, bytes_per_second);
         self.limit.is_some()
     }
 
     /// Where it is mounted.
-    pub fn place(&self) -> &Path {
+    pub(crate) fn place(&self) -> &Path {
         &self.place
     }
 }
@@ -141,7 +141,7 @@ impl Drop for MountedLoop {
 ///
 /// Source: Documentation/admin-guide/cgroup-v1/blkio-controller.rst, "Throttling/Upper limit policy": a limit of the root
 /// group holds for all that anybody does, writeback too. Control groups of version 2 have no limits at their root.
-pub struct SpeedLimit {
+pub(crate) struct SpeedLimit {
     number: String,
 }
 
@@ -149,7 +149,7 @@ const LIMITS: [&str; 2] = ["read_bps_device", "write_bps_device"];
 
 impl SpeedLimit {
     /// So many bytes a second in each direction; `None` where the kernel or its control groups do not offer it.
-    pub fn of(device: &LoopDevice, bytes_per_second: u64) -> Option<SpeedLimit> {
+    pub(crate) fn of(device: &LoopDevice, bytes_per_second: u64) -> Option<SpeedLimit> {
         let name = Path::new(device.node()).file_name()?;
         let number = std::fs::read_to_string(Path::new("/sys/class/block").join(name).join("dev")).ok()?;
         let limit = SpeedLimit { number: number.trim().to_owned() };
@@ -171,13 +171,13 @@ impl Drop for SpeedLimit {
 }
 
 /// A file system in memory, where only the program decides how fast it goes.
-pub struct Tmpfs {
+pub(crate) struct Tmpfs {
     place: PathBuf,
 }
 
 impl Tmpfs {
     /// Of at most this many bytes, its mount point below `folder`; `None` where nothing can be mounted.
-    pub fn below(folder: &Path, bytes: u64) -> Result<Option<Tmpfs>> {
+    pub(crate) fn below(folder: &Path, bytes: u64) -> Result<Option<Tmpfs>> {
         let place = folder.join("memory");
         std::fs::create_dir(&place)?;
         let mut command = Command::new("mount");
@@ -186,7 +186,7 @@ impl Tmpfs {
     }
 
     /// Where it is mounted.
-    pub fn place(&self) -> &Path {
+    pub(crate) fn place(&self) -> &Path {
         &self.place
     }
 }
@@ -198,13 +198,13 @@ impl Drop for Tmpfs {
 }
 
 /// An overlay over directories of a tmpfs: the same memory, behind a file system that adds a little to every op.
-pub struct Overlay {
+pub(crate) struct Overlay {
     place: PathBuf,
 }
 
 impl Overlay {
     /// Over empty directories of `memory`; `None` where nothing can be mounted.
-    pub fn on(memory: &Tmpfs) -> Result<Option<Overlay>> {
+    pub(crate) fn on(memory: &Tmpfs) -> Result<Option<Overlay>> {
         let [lower, upper, work, place] = ["lower", "upper", "work", "merged"].map(|name| memory.place().join(name));
         for directory in [&lower, &upper, &work, &place] {
             std::fs::create_dir(directory)?;
@@ -216,7 +216,7 @@ impl Overlay {
     }
 
     /// Where it is mounted.
-    pub fn place(&self) -> &Path {
+    pub(crate) fn place(&self) -> &Path {
         &self.place
     }
 }

@@ -13,7 +13,7 @@ const KNOWN: &str = include_str!("posix.txt");
 
 /// What to run.
 #[derive(Debug, Default)]
-pub struct Options {
+pub(crate) struct Options {
     /// A `plumb` that is already there; built when absent.
     binary: Option<PathBuf>,
     /// Kinds; all when empty.
@@ -24,7 +24,7 @@ pub struct Options {
 
 impl Options {
     /// From the words after `posix`.
-    pub fn parse(mut words: &[&str]) -> Result<Options> {
+    pub(crate) fn parse(mut words: &[&str]) -> Result<Options> {
         let mut options = Options::default();
         while let [option, rest @ ..] = words {
             let [value, behind @ ..] = rest else { bail!("`{option}` needs a value") };
@@ -194,7 +194,7 @@ fn compared(report: &Conformance, known: &Known<'_>) -> Compared {
 }
 
 /// Runs all, and prints a table.
-pub fn run(options: &Options) -> Result<()> {
+pub(crate) fn run(options: &Options) -> Result<()> {
     let binary = plumb(options.binary.as_deref(), Profile::Release)?;
     let folder = target_directory().join("posix");
     std::fs::create_dir_all(&folder)?;

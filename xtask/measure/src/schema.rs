@@ -213,7 +213,7 @@ fn text_of(schema: &Value) -> Result<String> {
 }
 
 /// Writes every schema.
-pub fn write() -> Result<()> {
+pub(crate) fn write() -> Result<()> {
     std::fs::create_dir_all(directory())?;
     for (name, schema) in schemas() {
         let path = directory().join(format!("{name}.json"));

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Checks everything that is there for these machines; a file that is missing is an error.
-pub fn all(machines: &[Machine], suite: &str) -> Result<()> {
+pub(super) fn all(machines: &[Machine], suite: &str) -> Result<()> {
     tools::provide(&tools::for_machines(tools::TO_CHECK, machines))?;
     recipes::check()?;
     let dir = directory();

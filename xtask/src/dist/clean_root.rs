@@ -11,19 +11,19 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// The Debian that is installed in.
-pub const SUITE: &str = "bookworm";
+pub(super) const SUITE: &str = "bookworm";
 
 /// A root directory that is removed in the end.
-pub struct CleanRoot {
+pub(super) struct CleanRoot {
     dir: tempfile::TempDir,
     mounts: Vec<PathBuf>,
 }
 
 /// Every file of a root, with what shows whether it has changed.
-pub type Listing = BTreeMap<PathBuf, (u32, u64, i64)>;
+pub(super) type Listing = BTreeMap<PathBuf, (u32, u64, i64)>;
 
 /// The archive of a Debian, kept between checks; the first needs Debian's mirror.
-pub fn archive(machine: Machine, suite: &str) -> Result<PathBuf> {
+pub(super) fn archive(machine: Machine, suite: &str) -> Result<PathBuf> {
     let roots = work_directory().join("roots");
     std::fs::create_dir_all(&roots)?;
     let kept = roots.join(format!("{suite}-{}.tar", machine.debian()));
@@ -45,7 +45,7 @@ pub fn archive(machine: Machine, suite: &str) -> Result<PathBuf> {
 
 impl CleanRoot {
     /// Unpacks it.
-    pub fn unpack(machine: Machine, suite: &str) -> Result<CleanRoot> {
+    pub(super) fn unpack(machine: Machine, suite: &str) -> Result<CleanRoot> {
         ensure!(is_root(), "checking installs packages in a root directory: run it as root");
         let dir = tempfile::Builder::new().prefix("plumb-root-").tempdir()?;
         run(Command::new("tar")
@@ -58,13 +58,13 @@ impl CleanRoot {
     }
 
     /// Where it is.
-    pub fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         self.dir.path()
     }
 
     /// Mounts what programs ask the kernel through, and the root itself: a directory that is not a mount point has no line in
     /// `/proc/self/mountinfo`, by which Plumb finds the file system under a path.
-    pub fn mount(&mut self) -> Result<()> {
+    pub(super) fn mount(&mut self) -> Result<()> {
         let root = self.path().to_owned();
         run(Command::new("mount").arg("--bind").args([&root, &root]))?;
         self.mounts.push(root);
@@ -77,7 +77,7 @@ impl CleanRoot {
     }
 
     /// Unmounts all of it.
-    pub fn unmount(&mut self) -> Result<()> {
+    pub(super) fn unmount(&mut self) -> Result<()> {
         while let Some(place) = self.mounts.pop() {
             run(Command::new("umount").arg(&place))?;
         }
@@ -85,7 +85,7 @@ impl CleanRoot {
     }
 
     /// Runs a command in it, with an environment as after a login.
-    pub fn run(&self, words: &[&str]) -> Result<Output> {
+    pub(super) fn run(&self, words: &[&str]) -> Result<Output> {
         let mut command = Command::new("chroot");
         command.arg(self.path()).args(words).env_clear();
         command.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env("HOME", "/root").env("LC_ALL", "C");
@@ -93,7 +93,7 @@ impl CleanRoot {
     }
 
     /// The same; an exit code other than 0 is an error.
-    pub fn succeed(&self, words: &[&str]) -> Result<String> {
+    pub(super) fn succeed(&self, words: &[&str]) -> Result<String> {
         let output = self.run(words)?;
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         let complaint = String::from_utf8_lossy(&output.stderr);
@@ -102,7 +102,7 @@ impl CleanRoot {
     }
 
     /// What is in it now; nothing may be mounted.
-    pub fn listing(&self) -> Result<Listing> {
+    pub(super) fn listing(&self) -> Result<Listing> {
         ensure!(self.mounts.is_empty(), "something is mounted");
         let mut listing = Listing::new();
         list(self.path(), self.path(), &mut listing)?;
@@ -131,7 +131,7 @@ fn list(root: &Path, dir: &Path, listing: &mut Listing) -> Result<()> {
 }
 
 /// What differs between two listings, but for what a package manager writes about each of its acts.
-pub fn difference(before: &Listing, after: &Listing) -> Vec<String> {
+pub(super) fn difference(before: &Listing, after: &Listing) -> Vec<String> {
     let is_record = |path: &Path| {
         ["var/lib/dpkg/status", "var/lib/dpkg/status-old", "var/log/dpkg.log", "var/log/alternatives.log"]
             .iter()

@@ -16,7 +16,7 @@ const PROFILE: &str = "dist";
 const BUILD_ID: &str = "-Wl,--build-id=sha1";
 
 /// The static program. C (SQLite) is compiled by Debian's musl-gcc on x86-64 and by zig elsewhere; Rust has musl itself.
-pub fn fixed(machine: Machine) -> Result<PathBuf> {
+pub(super) fn fixed(machine: Machine) -> Result<PathBuf> {
     let target = machine.fixed_target();
     add_target(&target)?;
     let mut build = cargo();
@@ -35,7 +35,7 @@ pub fn fixed(machine: Machine) -> Result<PathBuf> {
 
 /// The program for glibc, without debug information, and its wheel in `out`. maturin builds it, so that its wheel and the
 /// packages have the same; it also refuses what `manylinux` does not allow.
-pub fn shared(machine: Machine, out: &Path) -> Result<Split> {
+pub(super) fn shared(machine: Machine, out: &Path) -> Result<Split> {
     let target = machine.shared_target();
     let wheels = work_directory().join(format!("wheel-{}", machine.name()));
     let _ = std::fs::remove_dir_all(&wheels);
@@ -114,7 +114,7 @@ fn zig(machine: Machine, what: &str) -> Result<PathBuf> {
 }
 
 /// A program of a machine, emulated where this machine is another.
-pub fn program(machine: Machine, path: &Path) -> Command {
+pub(super) fn program(machine: Machine, path: &Path) -> Command {
     if machine.is_own() {
         return Command::new(path);
     }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A program as it ships, and what was taken out of it.
-pub struct Split {
+pub(super) struct Split {
     /// Has its symbols, and no line tables.
     pub program: PathBuf,
     /// Line tables and build id, for debuggers.
@@ -20,7 +20,7 @@ pub struct Split {
 
 impl Split {
     /// Where a package installs the debug information. Source: "Debugging Information in Separate Files", GDB manual.
-    pub fn installed_debug(&self) -> String {
+    pub(super) fn installed_debug(&self) -> String {
         let (folder, name) = self.build_id.split_at(2);
         format!("usr/lib/debug/.build-id/{folder}/{name}.debug")
     }
@@ -30,7 +30,7 @@ impl Split {
 ///
 /// # Errors
 /// The program has no build id or no debug information, or llvm-objcopy fails.
-pub fn split(program: &Path, name: &str) -> Result<Split> {
+pub(super) fn split(program: &Path, name: &str) -> Result<Split> {
     let dir = work_directory().join(format!("split-{name}"));
     let _ = std::fs::remove_dir_all(&dir);
     std::fs::create_dir_all(&dir)?;

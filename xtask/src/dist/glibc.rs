@@ -10,7 +10,7 @@ use std::fmt;
 
 /// A version of glibc.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Version {
+pub(super) struct Version {
     /// Always 2 so far.
     pub major: u32,
     /// Counts its releases.
@@ -27,7 +27,7 @@ impl fmt::Display for Version {
 ///
 /// # Errors
 /// It is no 64-bit ELF program, or needs no version of glibc at all.
-pub fn oldest(program: &[u8]) -> Result<Version> {
+pub(super) fn oldest(program: &[u8]) -> Result<Version> {
     let header = FileHeader64::<Endianness>::parse(program).context("not a 64-bit ELF file")?;
     let endian = header.endian()?;
     let sections = header.sections(endian, program)?;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 /// The name of the archive.
-pub fn name() -> String {
+pub(super) fn name() -> String {
     format!("plumb-{}-oci.tar", version())
 }
 
@@ -19,7 +19,7 @@ const DESCRIPTION: &str = "A storage benchmark that says what it measured. Stati
                            open libmpi at run time.";
 
 /// Writes the image as an archive of its layout, for `podman load`, `docker load` and `skopeo`.
-pub fn write(out: &Path, programs: &[(Machine, PathBuf)]) -> Result<()> {
+pub(super) fn write(out: &Path, programs: &[(Machine, PathBuf)]) -> Result<()> {
     let layout = work_directory().join("stage-oci");
     let _ = std::fs::remove_dir_all(&layout);
     let blobs = Blobs { dir: layout.join("blobs/sha256") };

@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 
 /// A processor architecture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Machine {
+pub(super) enum Machine {
     /// Intel and AMD, 64 bits.
     X86_64,
     /// Arm, 64 bits.
@@ -13,10 +13,10 @@ pub enum Machine {
 
 impl Machine {
     /// Both.
-    pub const ALL: [Machine; 2] = [Machine::X86_64, Machine::Aarch64];
+    pub(super) const ALL: [Machine; 2] = [Machine::X86_64, Machine::Aarch64];
 
     /// By the name that people use.
-    pub fn named(name: &str) -> Result<Machine> {
+    pub(super) fn named(name: &str) -> Result<Machine> {
         match name {
             "x86-64" | "x86_64" | "amd64" => Ok(Machine::X86_64),
             "aarch64" | "arm64" => Ok(Machine::Aarch64),
@@ -25,7 +25,7 @@ impl Machine {
     }
 
     /// As in file names; Rust, rpm and the kernel have the same.
-    pub const fn name(self) -> &'static str {
+    pub(super) const fn name(self) -> &'static str {
         match self {
             Machine::X86_64 => "x86_64",
             Machine::Aarch64 => "aarch64",
@@ -33,7 +33,7 @@ impl Machine {
     }
 
     /// Debian's name, and that of images.
-    pub const fn debian(self) -> &'static str {
+    pub(super) const fn debian(self) -> &'static str {
         match self {
             Machine::X86_64 => "amd64",
             Machine::Aarch64 => "arm64",
@@ -41,22 +41,22 @@ impl Machine {
     }
 
     /// Rust's target with glibc.
-    pub fn shared_target(self) -> String {
+    pub(super) fn shared_target(self) -> String {
         format!("{}-unknown-linux-gnu", self.name())
     }
 
     /// Rust's target with musl.
-    pub fn fixed_target(self) -> String {
+    pub(super) fn fixed_target(self) -> String {
         format!("{}-unknown-linux-musl", self.name())
     }
 
     /// Whether its programs run here without emulation.
-    pub fn is_own(self) -> bool {
+    pub(super) fn is_own(self) -> bool {
         std::env::consts::ARCH == self.name()
     }
 
     /// The emulator of its programs.
-    pub fn emulator(self) -> String {
+    pub(super) fn emulator(self) -> String {
         format!("qemu-{}-static", self.name())
     }
 }

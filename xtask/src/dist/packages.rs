@@ -7,14 +7,14 @@ use anyhow::Result;
 use std::path::Path;
 
 /// The Debian package.
-pub fn deb(machine: Machine, stage: &Path, out: &Path) -> Result<()> {
+pub(super) fn deb(machine: Machine, stage: &Path, out: &Path) -> Result<()> {
     let mut packager = tools::command("cargo-deb");
     packager.args(["deb", "--no-build", "--no-strip", "--offline", "--target", &machine.shared_target()]);
     run(packager.arg("--manifest-path").arg(stage.join("Cargo.toml")).arg("--output").arg(out))
 }
 
 /// The RPM.
-pub fn rpm(machine: Machine, stage: &Path, out: &Path) -> Result<()> {
+pub(super) fn rpm(machine: Machine, stage: &Path, out: &Path) -> Result<()> {
     let mut packager = tools::command("cargo-generate-rpm");
     packager.current_dir(stage).args(["generate-rpm", "--auto-req", "disabled", "--arch", machine.name()]);
     run(packager.arg("--output").arg(out))

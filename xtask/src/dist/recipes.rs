@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Reads every recipe as its package manager would, as far as that works without installing anything.
-pub fn check() -> Result<()> {
+pub(super) fn check() -> Result<()> {
     let dir = workspace().join("packaging");
     name_this_release(&|file| Ok(std::fs::read_to_string(workspace().join(file))?))?;
     run(quiet("ruby").arg("-c").arg(dir.join("homebrew/plumb.rb")))?;

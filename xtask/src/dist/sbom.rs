@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Its file.
-pub fn name() -> String {
+pub(super) fn name() -> String {
     format!("plumb-{}.cdx.json", version())
 }
 
@@ -24,7 +24,7 @@ struct Linked {
 }
 
 /// Writes it.
-pub fn write(out: &Path) -> Result<()> {
+pub(super) fn write(out: &Path) -> Result<()> {
     let checksums = checksums(&std::fs::read_to_string(workspace().join("Cargo.lock"))?);
     let linked = linked()?;
     let mut components: Vec<Value> = linked.iter().map(|one| component(one, &checksums)).collect();

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Lays it out anew.
-pub fn make(machine: Machine, fixed: &Path, shared: &Path, oldest: Version) -> Result<PathBuf> {
+pub(super) fn make(machine: Machine, fixed: &Path, shared: &Path, oldest: Version) -> Result<PathBuf> {
     let dir = work_directory().join(format!("stage-{}", machine.name()));
     let _ = std::fs::remove_dir_all(&dir);
     std::fs::create_dir_all(dir.join("completions"))?;
@@ -40,7 +40,7 @@ pub fn make(machine: Machine, fixed: &Path, shared: &Path, oldest: Version) -> R
 }
 
 /// Lays out what the packages with debug information hold.
-pub fn make_debug(machine: Machine, shared: &Split) -> Result<PathBuf> {
+pub(super) fn make_debug(machine: Machine, shared: &Split) -> Result<PathBuf> {
     let dir = work_directory().join(format!("stage-debug-{}", machine.name()));
     let _ = std::fs::remove_dir_all(&dir);
     std::fs::create_dir_all(&dir)?;
@@ -62,7 +62,7 @@ fn pack_pages(dir: &Path) -> Result<()> {
 }
 
 /// What an image holds: the static program, licences, and an empty /tmp.
-pub fn image_root(machine: Machine, fixed: &Path) -> Result<PathBuf> {
+pub(super) fn image_root(machine: Machine, fixed: &Path) -> Result<PathBuf> {
     let root = work_directory().join(format!("stage-image-{}", machine.name()));
     let _ = std::fs::remove_dir_all(&root);
     let docs = root.join("usr/share/doc/plumb");

@@ -6,10 +6,10 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// The name of the file.
-pub const NAME: &str = "SHA256SUMS";
+pub(super) const NAME: &str = "SHA256SUMS";
 
 /// What a release consists of: every plain file of a directory, but for the sums themselves.
-pub fn files(dir: &Path) -> Result<Vec<PathBuf>> {
+pub(super) fn files(dir: &Path) -> Result<Vec<PathBuf>> {
     let mut files: Vec<PathBuf> =
         std::fs::read_dir(dir)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
     files.retain(|path| path.is_file() && !path.ends_with(NAME));
@@ -18,7 +18,7 @@ pub fn files(dir: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// Writes the sums of a directory's files, for `sha256sum -c`.
-pub fn write(dir: &Path) -> Result<()> {
+pub(super) fn write(dir: &Path) -> Result<()> {
     let mut text = String::new();
     for file in files(dir)? {
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -31,7 +31,7 @@ pub fn write(dir: &Path) -> Result<()> {
 }
 
 /// In hexadecimal digits.
-pub fn of(bytes: &[u8]) -> String {
+pub(super) fn of(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text

@@ -8,12 +8,12 @@ use std::path::Path;
 use std::process::Command;
 
 /// The name of the archive without its endings, and of the directory in it.
-pub fn name(machine: Machine) -> String {
+pub(super) fn name(machine: Machine) -> String {
     format!("plumb-{}-{}-linux-static", version(), machine.name())
 }
 
 /// Writes the archive.
-pub fn write(machine: Machine, stage: &Path, fixed: &Path, out: &Path) -> Result<()> {
+pub(super) fn write(machine: Machine, stage: &Path, fixed: &Path, out: &Path) -> Result<()> {
     let name = name(machine);
     let dir = stage.join(&name);
     std::fs::create_dir_all(&dir)?;
@@ -31,7 +31,7 @@ pub fn write(machine: Machine, stage: &Path, fixed: &Path, out: &Path) -> Result
 
 /// Whether an archive is compressed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Compression {
+pub(super) enum Compression {
     /// By gzip.
     Gzip,
     /// It is not.
@@ -39,7 +39,7 @@ pub enum Compression {
 }
 
 /// An archive that is the same whenever and by whomever it is made.
-pub fn archive(dir: &Path, names: &[&str], out: &Path, compression: Compression) -> Result<()> {
+pub(super) fn archive(dir: &Path, names: &[&str], out: &Path, compression: Compression) -> Result<()> {
     let mut tar = Command::new("tar");
     tar.args(["--create", "--sort=name", "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner", "--format=ustar"]);
     if compression == Compression::Gzip {

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 /// A program, how to see that it is here, and where it comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tool {
+pub(super) struct Tool {
     name: &'static str,
     probe: &'static [&'static str],
     origin: Origin,
@@ -33,7 +33,7 @@ const fn tool(name: &'static str, probe: &'static [&'static str], origin: Origin
 }
 
 /// What making needs. Python's packages need its venv, so that comes first.
-pub const TO_MAKE: &[Tool] = &[
+pub(super) const TO_MAKE: &[Tool] = &[
     tool("musl-gcc", &["musl-gcc", "--version"], Origin::Debian("musl-tools")),
     tool("tar", &["tar", "--version"], Origin::Debian("tar")),
     tool("llvm-objcopy", &["llvm-objcopy", "--version"], Origin::Debian("llvm")),
@@ -46,7 +46,7 @@ pub const TO_MAKE: &[Tool] = &[
 ];
 
 /// What checking needs as well.
-pub const TO_CHECK: &[Tool] = &[
+pub(super) const TO_CHECK: &[Tool] = &[
     tool("mmdebstrap", &["mmdebstrap", "--version"], Origin::Debian("mmdebstrap")),
     tool("rpm", &["rpm", "--version"], Origin::Debian("rpm")),
     tool("gdb", &["gdb", "--version"], Origin::Debian("gdb")),
@@ -65,7 +65,7 @@ const TO_EMULATE: &[Tool] =
     &[tool("qemu-user", &["qemu-aarch64-static", "--version"], Origin::Debian("qemu-user-static"))];
 
 /// These, and an emulator where one of the machines is not this one.
-pub fn for_machines(tools: &[Tool], machines: &[Machine]) -> Vec<Tool> {
+pub(super) fn for_machines(tools: &[Tool], machines: &[Machine]) -> Vec<Tool> {
     let emulated = machines.iter().any(|machine| !machine.is_own());
     [tools, if emulated { TO_EMULATE } else { &[] }].concat()
 }
@@ -74,7 +74,7 @@ pub fn for_machines(tools: &[Tool], machines: &[Machine]) -> Vec<Tool> {
 ///
 /// # Errors
 /// One line for each tool that is missing and cannot be installed, with the command that installs it.
-pub fn provide(tools: &[Tool]) -> Result<()> {
+pub(super) fn provide(tools: &[Tool]) -> Result<()> {
     // Before anything is installed, which takes minutes.
     require(tools.iter().filter(|tool| !tool.can_be_installed()))?;
     for tool in tools.iter().filter(|tool| !tool.starts()) {
@@ -96,14 +96,14 @@ fn require<'a>(tools: impl Iterator<Item = &'a Tool>) -> Result<()> {
 }
 
 /// A command that finds the tools installed here before those of the system.
-pub fn command(name: &str) -> Command {
+pub(super) fn command(name: &str) -> Command {
     let mut command = Command::new(name);
     command.env("PATH", search_path());
     command
 }
 
 /// Where programs are looked for: the tools installed here first.
-pub fn search_path() -> OsString {
+pub(super) fn search_path() -> OsString {
     let own = [directory().join("bin"), venv().join("bin")];
     let inherited = std::env::var_os("PATH").unwrap_or_default();
     let all = own.into_iter().chain(std::env::split_paths(&inherited));

@@ -10,7 +10,7 @@ use plumb_tools_app::elbencho::{self, Action, ElbenchoSettings};
 
 /// An `elbencho` command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ElbenchoCommand {
+pub(crate) struct ElbenchoCommand {
     said: ElbenchoSettings,
 }
 
@@ -87,7 +87,7 @@ impl ElbenchoCommand {
     }
 
     /// Bytes of all its files, where the command says how large they are.
-    pub fn size_bytes(&self) -> Option<u64> {
+    pub(crate) fn size_bytes(&self) -> Option<u64> {
         let ElbenchoSettings { dataset, threads, paths, tree, .. } = &self.said;
         // Threads share the files that are named, and have those of directories for themselves.
         let count = if self.makes_directories() {
@@ -100,28 +100,28 @@ impl ElbenchoCommand {
     }
 
     /// Bytes that each of its phases transfers, where they are fixed.
-    pub fn transfer_bytes(&self) -> Option<u64> {
+    pub(crate) fn transfer_bytes(&self) -> Option<u64> {
         let fixed = !self.said.schedule.infinite && self.said.order.rand_amount == 0;
         fixed.then(|| self.size_bytes()).flatten()
     }
 
     /// Whether a time limit ends its phases.
-    pub fn is_timed(&self) -> bool {
+    pub(crate) fn is_timed(&self) -> bool {
         self.said.schedule.time_limit_s > 0
     }
 
     /// Whether it writes its files.
-    pub fn writes(&self) -> bool {
+    pub(crate) fn writes(&self) -> bool {
         self.said.phases.write
     }
 
     /// Bytes of an op.
-    pub fn block_bytes(&self) -> Option<u64> {
+    pub(crate) fn block_bytes(&self) -> Option<u64> {
         Some(self.said.ops.block).filter(|bytes| *bytes > 0)
     }
 
     /// Its `--sync` is between the phases, beside their time.
-    pub fn durability(&self) -> Durability {
+    pub(crate) fn durability(&self) -> Durability {
         if self.said.ops.direct { Durability::Direct } else { Durability::None }
     }
 
@@ -131,12 +131,12 @@ impl ElbenchoCommand {
     }
 
     /// What it works on.
-    pub fn paths(&self) -> Vec<&str> {
+    pub(crate) fn paths(&self) -> Vec<&str> {
         self.said.paths.iter().map(String::as_str).collect()
     }
 
     /// Rates that it prints of its phases.
-    pub fn yields(&self) -> Vec<CellMetric> {
+    pub(crate) fn yields(&self) -> Vec<CellMetric> {
         let ElbenchoSettings { phases, order, .. } = &self.said;
         let (write, read) = if order.rand {
             (CellMetric::RandomWrite, CellMetric::RandomRead)

@@ -13,7 +13,7 @@ use plumb_workload::files::OpenMode;
 
 /// A `fio` command with at least one job.
 #[derive(Debug, Clone)]
-pub struct FioCommand {
+pub(crate) struct FioCommand {
     words: Vec<String>,
     fio: fio::Fio,
 }
@@ -142,7 +142,7 @@ impl FioCommand {
     }
 
     /// Bytes of all files of all jobs and their copies; `None` where a size is not stated in bytes.
-    pub fn size_bytes(&self) -> Option<u64> {
+    pub(crate) fn size_bytes(&self) -> Option<u64> {
         let mut sets: Vec<(&[String], u64)> = Vec::new();
         for job in &self.fio.jobs {
             let (names, bytes) = (job.files.names.filenames.as_slice(), files_bytes(job)?);
@@ -156,7 +156,7 @@ impl FioCommand {
     }
 
     /// Bytes of a block, where all jobs use one size.
-    pub fn block_bytes(&self) -> Option<u64> {
+    pub(crate) fn block_bytes(&self) -> Option<u64> {
         one_of(self.fio.jobs.iter().map(|job| {
             let direction = &job.direction;
             let mixed = direction.blocks.bs_range.read.is_some()
@@ -226,7 +226,7 @@ impl FioCommand {
     }
 
     /// How its writes become durable within the time that it prints; `None` where some do and some do not.
-    pub fn durability(&self) -> Option<Durability> {
+    pub(crate) fn durability(&self) -> Option<Durability> {
         one_of(self.fio.jobs.iter().map(|job| {
             let rules = &job.durability;
             let each = |ops: Option<u32>| ops == Some(1);
@@ -266,7 +266,7 @@ impl FioCommand {
     }
 
     /// Bytes of its only job and the copies of it, where they are fixed: `size`, or `io_size`, as often as it loops.
-    pub fn transfer_bytes(&self) -> Option<u64> {
+    pub(crate) fn transfer_bytes(&self) -> Option<u64> {
         let [job] = self.fio.jobs.as_slice() else { return None };
         if job.stop.time_based
             || job.direction.region.number_ios.is_some()
@@ -284,7 +284,7 @@ impl FioCommand {
     }
 
     /// The files of jobs that only read, or of all others: as they are named, or as fio names them.
-    pub fn files(&self, only_read: bool) -> Vec<String> {
+    pub(crate) fn files(&self, only_read: bool) -> Vec<String> {
         const COPIES_LISTED: u32 = 64;
         let is_meant = |job: &&FioJob| matches!(job.direction.rw.ops, Ops::Read) == only_read;
         let mut found = Vec::new();
@@ -302,7 +302,7 @@ impl FioCommand {
     }
 
     /// The files and directories that its jobs name.
-    pub fn paths(&self) -> Vec<&str> {
+    pub(crate) fn paths(&self) -> Vec<&str> {
         self.fio
             .jobs
             .iter()
@@ -312,7 +312,7 @@ impl FioCommand {
     }
 
     /// Rates that it prints; trims have none here.
-    pub fn yields(&self) -> Vec<CellMetric> {
+    pub(crate) fn yields(&self) -> Vec<CellMetric> {
         let mut yields = Vec::new();
         for job in &self.fio.jobs {
             let random = matches!(job.direction.rw.order, AccessOrder::Random { .. });

@@ -9,9 +9,9 @@ mod shell;
 mod tools;
 mod work;
 
-pub use elbencho::ElbenchoCommand;
-pub use fio::FioCommand;
-pub use tools::{BonnieCommand, DdCommand, IozoneCommand, PostmarkCommand};
+pub(crate) use elbencho::ElbenchoCommand;
+pub(crate) use fio::FioCommand;
+pub(crate) use tools::{BonnieCommand, DdCommand, IozoneCommand, PostmarkCommand};
 
 pub(crate) use differences::differences;
 pub(crate) use shell::{parts, without_launcher, words};
@@ -66,7 +66,7 @@ pub(crate) enum CommandAction {
 }
 
 /// What a printed command line does: one action for each command in it.
-pub fn read(line: &str) -> Vec<CommandAction> {
+pub(crate) fn read(line: &str) -> Vec<CommandAction> {
     if let Some(postmark) = PostmarkCommand::read(line) {
         return vec![CommandAction::Postmark(Box::new(postmark))];
     }
@@ -137,7 +137,7 @@ fn mount(arguments: &[String]) -> CommandAction {
 
 impl CommandAction {
     /// The program; empty for what only prepares.
-    pub fn program(&self) -> &'static str {
+    pub(crate) fn program(&self) -> &'static str {
         match self {
             CommandAction::Dd(_) => "dd",
             CommandAction::Bonnie(_) => "bonnie++",
@@ -150,7 +150,7 @@ impl CommandAction {
     }
 
     /// Whether it is a benchmark that can be read here.
-    pub fn measures(&self) -> bool {
+    pub(crate) fn measures(&self) -> bool {
         !self.program().is_empty()
     }
 
@@ -167,7 +167,7 @@ impl CommandAction {
     }
 
     /// The metrics that the command yields, where the tool prints several.
-    pub fn yields(&self) -> Vec<CellMetric> {
+    pub(crate) fn yields(&self) -> Vec<CellMetric> {
         match self {
             CommandAction::Bonnie(bonnie) => bonnie.yields(),
             CommandAction::Iozone(iozone) => iozone.yields(),
@@ -178,7 +178,7 @@ impl CommandAction {
     }
 
     /// Bytes of the file that it works on, or of all of them at the most, as far as the command says them.
-    pub fn set_bytes(&self) -> Option<u64> {
+    pub(crate) fn set_bytes(&self) -> Option<u64> {
         match self {
             CommandAction::Dd(dd) => dd.bytes(),
             CommandAction::Bonnie(bonnie) => bonnie.size_bytes(),
@@ -190,7 +190,7 @@ impl CommandAction {
     }
 
     /// Bytes that it transfers, as far as its words fix them; a run time may end it earlier.
-    pub fn transfer_bytes(&self) -> Option<u64> {
+    pub(crate) fn transfer_bytes(&self) -> Option<u64> {
         match self {
             CommandAction::Dd(dd) => dd.bytes(),
             CommandAction::Bonnie(bonnie) => bonnie.size_bytes(),
@@ -202,7 +202,7 @@ impl CommandAction {
     }
 
     /// Whether a run time ends it.
-    pub fn is_timed(&self) -> bool {
+    pub(crate) fn is_timed(&self) -> bool {
         match self {
             CommandAction::Fio(fio) => fio.runtime_seconds().is_some(),
             CommandAction::Elbencho(elbencho) => elbencho.is_timed(),
@@ -247,7 +247,7 @@ impl CommandAction {
     }
 
     /// Bytes of each transfer, where the command says it and all have one size.
-    pub fn block_bytes(&self) -> Option<u64> {
+    pub(crate) fn block_bytes(&self) -> Option<u64> {
         match self {
             CommandAction::Dd(dd) => dd.block(),
             CommandAction::Fio(fio) => fio.block_bytes(),
@@ -257,7 +257,7 @@ impl CommandAction {
     }
 
     /// How its writes become durable within the time that it prints, where the command alone decides it.
-    pub fn durability(&self) -> Option<Durability> {
+    pub(crate) fn durability(&self) -> Option<Durability> {
         match self {
             CommandAction::Dd(dd) => Some(dd.durability()),
             CommandAction::Bonnie(bonnie) => bonnie.durability(),
@@ -271,7 +271,7 @@ impl CommandAction {
     }
 
     /// Whether it reads around the cache, or empties it first.
-    pub fn reads_cold(&self) -> bool {
+    pub(crate) fn reads_cold(&self) -> bool {
         match self {
             CommandAction::Dd(dd) => dd.copy.input.direct,
             CommandAction::Iozone(iozone) => iozone.reads_cold(),
@@ -293,7 +293,7 @@ impl CommandAction {
     }
 
     /// The files and directories that it works in, as far as the command names them.
-    pub fn paths(&self) -> Vec<&str> {
+    pub(crate) fn paths(&self) -> Vec<&str> {
         match self {
             CommandAction::Dd(dd) => dd.output().into_iter().chain(dd.input()).collect(),
             CommandAction::Bonnie(bonnie) => bonnie.directory().into_iter().collect(),

@@ -13,7 +13,7 @@ const HARMLESS: [&str; 4] = ["/dev/null", "/dev/zero", "/dev/stdout", "/dev/full
 
 /// A `dd` command.
 #[derive(Debug, Clone, PartialEq)]
-pub struct DdCommand {
+pub(crate) struct DdCommand {
     /// As far as it could be read.
     said: dd::Dd,
     /// What it does.
@@ -48,17 +48,17 @@ impl DdCommand {
     }
 
     /// `if=`.
-    pub fn input(&self) -> Option<&str> {
+    pub(crate) fn input(&self) -> Option<&str> {
         self.said.input.as_deref()
     }
 
     /// `of=`.
-    pub fn output(&self) -> Option<&str> {
+    pub(crate) fn output(&self) -> Option<&str> {
         self.said.output.as_deref()
     }
 
     /// Bytes of a block, where the command says them.
-    pub fn block(&self) -> Option<u64> {
+    pub(crate) fn block(&self) -> Option<u64> {
         self.said.block.or(self.said.input_block)
     }
 
@@ -78,13 +78,13 @@ impl DdCommand {
     }
 
     /// Bytes that it is to copy, where its words say how many.
-    pub fn bytes(&self) -> Option<u64> {
+    pub(crate) fn bytes(&self) -> Option<u64> {
         let count = self.copy.count?;
         self.copy.read_block.0.checked_mul(count.blocks)?.checked_add(count.bytes)
     }
 
     /// Whether it reads something real and throws it away.
-    pub fn is_read(&self) -> bool {
+    pub(crate) fn is_read(&self) -> bool {
         self.output() == Some("/dev/null")
     }
 
@@ -94,7 +94,7 @@ impl DdCommand {
     }
 
     /// The generator that makes its data while the clock runs.
-    pub fn generator(&self) -> Option<&str> {
+    pub(crate) fn generator(&self) -> Option<&str> {
         self.input().filter(|path| ["/dev/urandom", "/dev/random", "/dev/arandom"].contains(path))
     }
 
@@ -119,7 +119,7 @@ impl DdCommand {
     }
 
     /// How its writes become durable within the time that it prints.
-    pub fn durability(&self) -> Durability {
+    pub(crate) fn durability(&self) -> Durability {
         let output = &self.copy.output;
         if output.dsync || output.sync {
             Durability::FlushEach
@@ -135,7 +135,7 @@ impl DdCommand {
 
 /// A `bonnie++` command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BonnieCommand {
+pub(crate) struct BonnieCommand {
     said: bonnie::BonnieSettings,
 }
 
@@ -165,12 +165,12 @@ impl BonnieCommand {
     }
 
     /// `-d`.
-    pub fn directory(&self) -> Option<&str> {
+    pub(crate) fn directory(&self) -> Option<&str> {
         self.said.directory.as_deref()
     }
 
     /// `-s`, in bytes; where it was not said, the machine decides.
-    pub fn size_bytes(&self) -> Option<u64> {
+    pub(crate) fn size_bytes(&self) -> Option<u64> {
         let stated = self.said.says('s').then(|| u64::try_from(self.said.large.size_mib).ok()).flatten()?;
         stated.checked_mul(1 << 20)
     }
@@ -191,7 +191,7 @@ impl BonnieCommand {
     }
 
     /// What it prints, single bytes first.
-    pub fn yields(&self) -> Vec<CellMetric> {
+    pub(crate) fn yields(&self) -> Vec<CellMetric> {
         let mut yields: Vec<CellMetric> = self.said.tests().into_iter().map(bonnie::Test::kind).collect();
         yields.sort_by_key(|metric| !matches!(metric, CellMetric::CharWrite | CellMetric::CharRead));
         yields
@@ -200,7 +200,7 @@ impl BonnieCommand {
 
 /// An `iozone` command.
 #[derive(Debug, Clone, PartialEq)]
-pub struct IozoneCommand {
+pub(crate) struct IozoneCommand {
     said: iozone::IozoneSettings,
 }
 
@@ -245,12 +245,12 @@ impl IozoneCommand {
     }
 
     /// Bytes of the largest file, or of all files of its processes.
-    pub fn size_bytes(&self) -> Option<u64> {
+    pub(crate) fn size_bytes(&self) -> Option<u64> {
         self.said.file_kb_max().checked_mul(1024)
     }
 
     /// Bytes that each test transfers, where there is one size.
-    pub fn transfer_bytes(&self) -> Option<u64> {
+    pub(crate) fn transfer_bytes(&self) -> Option<u64> {
         match &self.said.mode {
             iozone::TestMode::Auto(_) => None,
             _ => self.size_bytes(),
@@ -258,7 +258,7 @@ impl IozoneCommand {
     }
 
     /// What it works on.
-    pub fn files(&self) -> Vec<&str> {
+    pub(crate) fn files(&self) -> Vec<&str> {
         match self.said.files.files.as_slice() {
             [] => vec![&self.said.files.file],
             several => several.iter().map(String::as_str).collect(),
@@ -266,7 +266,7 @@ impl IozoneCommand {
     }
 
     /// How its writes become durable within the time that it prints.
-    pub fn durability(&self) -> Durability {
+    pub(crate) fn durability(&self) -> Durability {
         match &self.said {
             said if said.calls.promise != OpenPromise::Plain => Durability::FlushEach,
             said if said.timing.flush => Durability::FlushAtEnd,
@@ -281,14 +281,14 @@ impl IozoneCommand {
     }
 
     /// What it prints, of each size.
-    pub fn yields(&self) -> Vec<CellMetric> {
+    pub(crate) fn yields(&self) -> Vec<CellMetric> {
         iozone::lower::measured(&self.said).into_iter().map(iozone::Pass::kind).collect()
     }
 }
 
 /// A PostMark configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PostmarkCommand {
+pub(crate) struct PostmarkCommand {
     /// Its settings, with defaults where none were printed.
     pub settings: postmark::PostmarkSettings,
     /// Commands that set them.
@@ -311,7 +311,7 @@ impl PostmarkCommand {
     }
 
     /// Whether a setting was printed: `seed`.
-    pub fn states(&self, name: &str) -> bool {
+    pub(crate) fn states(&self, name: &str) -> bool {
         self.stated.contains(&name)
     }
 }

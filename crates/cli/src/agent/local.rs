@@ -65,7 +65,7 @@ impl LocalListener {
     ///
     /// # Errors
     /// Returns an error if another agent listens there, the path is some other file, or a system call fails.
-    pub fn bind(path: &Path) -> Result<LocalListener, Stopped> {
+    pub(crate) fn bind(path: &Path) -> Result<LocalListener, Stopped> {
         let failed =
             |error: &dyn std::fmt::Display| Stopped::io(format!("cannot listen at {}: {error}", path.display()));
         let listener = match UnixListener::bind(path) {
@@ -87,7 +87,7 @@ impl LocalListener {
     }
 
     /// Path of the socket.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 }

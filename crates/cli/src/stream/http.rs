@@ -5,14 +5,14 @@ use std::hint::black_box;
 
 /// A secret that a client must show.
 #[derive(Clone)]
-pub struct Token(Vec<u8>);
+pub(super) struct Token(Vec<u8>);
 
 impl Token {
     /// Fewer bytes can be guessed.
-    pub const SHORTEST: usize = 16;
+    pub(super) const SHORTEST: usize = 16;
 
     /// From the text of a file or variable, without blanks around it; `None` where it is too short or cannot stand in a header.
-    pub fn new(text: &str) -> Option<Token> {
+    pub(super) fn new(text: &str) -> Option<Token> {
         let text = text.trim();
         let fits = text.len() >= Token::SHORTEST && text.bytes().all(|byte| byte.is_ascii_graphic());
         fits.then(|| Token(text.as_bytes().to_vec()))
@@ -29,7 +29,7 @@ impl Token {
 }
 
 /// Returns the whole response to a request, or `None` while the end of its head is missing. `page` makes the text of `/metrics`.
-pub fn answer(
+pub(super) fn answer(
     received: &[u8],
     token: Option<&Token>,
     media_type: &str,

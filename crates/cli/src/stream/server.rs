@@ -33,7 +33,7 @@ impl MetricsServer {
     ///
     /// # Errors
     /// The address cannot be had, or the thread cannot be started.
-    pub fn start(address: SocketAddr, token: Option<Token>) -> io::Result<MetricsServer> {
+    pub(super) fn start(address: SocketAddr, token: Option<Token>) -> io::Result<MetricsServer> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
@@ -47,7 +47,7 @@ impl MetricsServer {
     }
 
     /// Takes in what has happened.
-    pub fn add(&self, line: &Streamed) {
+    pub(super) fn add(&self, line: &Streamed) {
         self.exposition.lock().unwrap_or_else(PoisonError::into_inner).add(line);
     }
 }

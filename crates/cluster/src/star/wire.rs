@@ -9,7 +9,7 @@ use std::io::{self, Read};
 use std::time::Duration;
 
 /// Longest line, with its end.
-pub const LINE_BYTES_MAX: usize = 512;
+pub(super) const LINE_BYTES_MAX: usize = 512;
 /// Longest payload of a frame. The longest that are sent are reports, of some hundred kilobytes, and orders, which hold a workload.
 pub const FRAME_BYTES_MAX: usize = 64 << 20;
 /// Longest news: a second of a phase.

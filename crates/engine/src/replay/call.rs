@@ -99,7 +99,7 @@ impl CallAct {
 }
 
 /// A duration that the recording does not say.
-pub const UNKNOWN_NS: u64 = u64::MAX;
+pub(super) const UNKNOWN_NS: u64 = u64::MAX;
 
 /// A recorded call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -25,7 +25,7 @@ pub struct SimRun {
 
 /// What the device makes of an op: when it is done, and with what.
 #[derive(Debug, Clone, Copy)]
-pub struct Served {
+pub(super) struct Served {
     /// Virtual time of completion, ns.
     pub done_ns: u64,
     /// Bytes moved, or the error.
@@ -66,7 +66,7 @@ struct Effect {
 
 /// A simulated device on the virtual clock. Times passed to it must not fall.
 #[derive(Debug, Clone)]
-pub struct Device {
+pub(super) struct Device {
     name: String,
     target: SimTarget,
     media: Media,
@@ -156,7 +156,7 @@ const OTHERS_LARGEST: f64 = 0.95;
 
 impl Device {
     /// The device of a target in one run. `number` tells the devices of a run apart.
-    pub fn new(target: &SimTarget, number: u32, run: SimRun) -> Device {
+    pub(super) fn new(target: &SimTarget, number: u32, run: SimRun) -> Device {
         let faults = &target.device;
         let stream = |index: u32, place: u32| {
             StreamId { seed: run.seed, phase: index, worker: number << 8 | place }.rng(Purpose::Device)
@@ -197,7 +197,7 @@ impl Device {
     }
 
     /// Makes every op take longer by this share.
-    pub fn slow_down(&mut self, share: f64) {
+    pub(super) fn slow_down(&mut self, share: f64) {
         self.slowness *= 1.0 + share;
     }
 
@@ -226,7 +226,7 @@ impl Device {
     /// Takes an op on what begins at byte `start` at `now_ns`, and says when it will be done. [`Device::finish`] must follow
     /// at that time.
     #[inline]
-    pub fn submit(&mut self, now_ns: u64, op: &impl Operation, start: u64) -> Served {
+    pub(super) fn submit(&mut self, now_ns: u64, op: &impl Operation, start: u64) -> Served {
         self.totals.advance(now_ns);
         let range = Range { offset: op.offset().saturating_add(start), length: op.length() };
         let mut served = match op.kind() {
@@ -249,7 +249,7 @@ impl Device {
 
     /// Counts an op as done, at its time of completion.
     #[inline]
-    pub fn finish(&mut self, served: &Served) {
+    pub(super) fn finish(&mut self, served: &Served) {
         self.totals.advance(served.done_ns);
         let (totals, effect) = (&mut self.totals, &served.effect);
         if served.place == Place::Device {
@@ -442,12 +442,12 @@ impl Device {
 /// What a probe would see of the device.
 impl Device {
     /// The kernel's name for it: `sim0`.
-    pub fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &str {
         &self.name
     }
 
     /// Its counters at a time not before the last op's, with the I/O of others.
-    pub fn counters(&mut self, now_ns: u64) -> DeviceCounters {
+    pub(super) fn counters(&mut self, now_ns: u64) -> DeviceCounters {
         self.totals.advance(now_ns);
         let totals = &self.totals;
         let others = self.others(now_ns);
@@ -476,7 +476,7 @@ impl Device {
     }
 
     /// What Plumb itself did on it.
-    pub fn own_io(&self) -> OwnIo {
+    pub(super) fn own_io(&self) -> OwnIo {
         self.totals.own
     }
 
@@ -512,7 +512,7 @@ impl Device {
     }
 
     /// The target's pages in the page cache now.
-    pub fn residency(&self) -> Residency {
+    pub(super) fn residency(&self) -> Residency {
         let total_bytes = self.target.size.0;
         let clean_bytes = (total_bytes as f64 * self.cached) as u64 / PAGE_BYTES * PAGE_BYTES;
         Residency {
@@ -525,7 +525,7 @@ impl Device {
     }
 
     /// Where the target's bytes lie: in one piece, but for the holes between.
-    pub fn extents(&self) -> Extents {
+    pub(super) fn extents(&self) -> Extents {
         let total_bytes = self.target.size.0;
         let pieces = 0..total_bytes.div_ceil(PIECE_BYTES);
         let hole = |piece: u64| self.is_hole(piece * PIECE_BYTES);
@@ -547,20 +547,20 @@ impl Device {
     }
 
     /// What the layers beneath do on their own account.
-    pub fn upkeep(&self) -> Option<Upkeep> {
+    pub(super) fn upkeep(&self) -> Option<Upkeep> {
         let kind = UpkeepKind::Resync;
         (self.target.device.resync > 0.0).then(|| Upkeep { on: self.name.clone(), kind, detail: String::new() })
     }
 
     /// Its temperature.
-    pub fn heat(&self) -> Heat {
+    pub(super) fn heat(&self) -> Heat {
         let celsius = if self.target.device.hot { HOT_CELSIUS } else { CALM_CELSIUS };
         let (warning_celsius, critical_celsius) = (Some(WARNING_CELSIUS), Some(CRITICAL_CELSIUS));
         Heat { celsius, warning_celsius, critical_celsius, alarm: false }
     }
 
     /// What it says of its health.
-    pub fn health(&self) -> DeviceHealth {
+    pub(super) fn health(&self) -> DeviceHealth {
         let faults = &self.target.device;
         DeviceHealth {
             errors: BTreeMap::from([("media_errors".to_owned(), self.media_errors)]),

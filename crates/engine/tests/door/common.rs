@@ -19,7 +19,7 @@ use tempfile::TempDir;
 static FORKS: RwLock<()> = RwLock::new(());
 
 /// A place to run workloads in, which is gone afterwards.
-pub struct Place {
+pub(crate) struct Place {
     base: TempDir,
     state: TempDir,
     pub stop: StopFlag,
@@ -34,11 +34,11 @@ pub struct Place {
 
 impl Place {
     /// Beside the compiled tests: more often a real file system than /tmp.
-    pub fn new() -> Place {
+    pub(crate) fn new() -> Place {
         Place::on(Path::new(env!("CARGO_TARGET_TMPDIR")))
     }
 
-    pub fn on(directory: &Path) -> Place {
+    pub(crate) fn on(directory: &Path) -> Place {
         Place {
             base: tempfile::tempdir_in(directory).unwrap(),
             state: tempfile::tempdir().unwrap(),
@@ -54,12 +54,12 @@ impl Place {
     }
 
     /// State directory: the records of test directories and files.
-    pub fn state(&self) -> &Path {
+    pub(crate) fn state(&self) -> &Path {
         self.state.path()
     }
 
     /// Runs a workload whose text is right, watched by `observer`.
-    pub fn try_run(&self, text: &str, observer: &mut dyn Observer) -> Result<Measurement, EngineError> {
+    pub(crate) fn try_run(&self, text: &str, observer: &mut dyn Observer) -> Result<Measurement, EngineError> {
         let workload = workload(text);
         let forks = workload.phase.iter().flat_map(|phase| &phase.workers).any(|group| group.run_as == RunAs::Process);
         let (_alone, _beside) = match forks {
@@ -91,35 +91,35 @@ impl Place {
         outcome
     }
 
-    pub fn watch(&self, text: &str, observer: &mut dyn Observer) -> Measurement {
+    pub(crate) fn watch(&self, text: &str, observer: &mut dyn Observer) -> Measurement {
         self.try_run(text, observer).unwrap_or_else(|error| panic!("{error}\n{text}"))
     }
 
-    pub fn run(&self, text: &str) -> Measurement {
+    pub(crate) fn run(&self, text: &str) -> Measurement {
         self.watch(text, &mut Nobody)
     }
 
     /// The only phase of a workload.
-    pub fn phase(&self, text: &str) -> PhaseMeasurement {
+    pub(crate) fn phase(&self, text: &str) -> PhaseMeasurement {
         let mut measurement = self.run(text);
         assert_eq!((measurement.phases.len(), measurement.interrupted), (1, false));
         measurement.phases.remove(0)
     }
 
     /// Where relative paths of jobs begin.
-    pub fn base(&self) -> &Path {
+    pub(crate) fn base(&self) -> &Path {
         self.base.path()
     }
 
     /// Test directories that are still there.
-    pub fn left_behind(&self) -> Vec<PathBuf> {
+    pub(crate) fn left_behind(&self) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(self.base.path()).unwrap().map(|entry| entry.unwrap().path());
         entries.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("plumb-test-")).collect()
     }
 }
 
 /// Reads a workload, with the line that is wrong if one is.
-pub fn workload(text: &str) -> Workload {
+pub(crate) fn workload(text: &str) -> Workload {
     plumb_workload_text::native::parse("test.toml", text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
@@ -134,7 +134,7 @@ type Heard<'a> = Box<dyn FnMut(&str) + 'a>;
 
 /// Looks on, keeps what it was told in order, and does what a test wants at each point.
 #[derive(Default)]
-pub struct Spy<'a> {
+pub(crate) struct Spy<'a> {
     /// `ready`, `begins NAME`, `clock NAME`, `stopped NAME`, `simulated NAME`; neither preparations nor intervals.
     pub told: Vec<String>,
     pub preparing: Vec<String>,
@@ -147,11 +147,11 @@ pub struct Spy<'a> {
 }
 
 impl<'a> Spy<'a> {
-    pub fn at_begin(hook: impl FnMut(&str, &[TargetView<'_>]) + 'a) -> Spy<'a> {
+    pub(crate) fn at_begin(hook: impl FnMut(&str, &[TargetView<'_>]) + 'a) -> Spy<'a> {
         Spy { at_begin: Some(Box::new(hook)), ..Spy::default() }
     }
 
-    pub fn at_end(hook: impl FnMut(&str, &[TargetView<'_>]) + 'a) -> Spy<'a> {
+    pub(crate) fn at_end(hook: impl FnMut(&str, &[TargetView<'_>]) + 'a) -> Spy<'a> {
         Spy { at_end: Some(Box::new(hook)), ..Spy::default() }
     }
 }
@@ -200,7 +200,7 @@ impl Observer for Spy<'_> {
 }
 
 /// Everything below a root that is no directory, in order.
-pub fn tree_files(root: &Path) -> Vec<PathBuf> {
+pub(crate) fn tree_files(root: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![root.to_owned()];
     while let Some(directory) = open.pop() {
@@ -218,17 +218,17 @@ pub fn tree_files(root: &Path) -> Vec<PathBuf> {
 }
 
 /// Completed ops of one kind.
-pub fn count(phase: &PhaseMeasurement, kind: OpKind) -> u64 {
+pub(crate) fn count(phase: &PhaseMeasurement, kind: OpKind) -> u64 {
     phase.ops.get(&kind).map_or(0, |op| op.count)
 }
 
 /// Bytes of one kind.
-pub fn bytes(phase: &PhaseMeasurement, kind: OpKind) -> u64 {
+pub(crate) fn bytes(phase: &PhaseMeasurement, kind: OpKind) -> u64 {
     phase.ops.get(&kind).map_or(0, |op| op.bytes)
 }
 
 /// What must be true of every phase, whatever it did.
-pub fn consistent(phase: &PhaseMeasurement) {
+pub(crate) fn consistent(phase: &PhaseMeasurement) {
     let name = &phase.name;
     for (kind, op) in &phase.ops {
         assert_eq!(op.count, op.service.count(), "{name}: {} and its histogram", kind.name());
@@ -254,11 +254,11 @@ pub fn consistent(phase: &PhaseMeasurement) {
 }
 
 /// Far more than anything may take, on a machine that does much else.
-pub const WATCHDOG: Duration = Duration::from_secs(60);
+pub(crate) const WATCHDOG: Duration = Duration::from_secs(60);
 
 /// Runs something that has to come to an end, and fails when it does not. The limit is waited for in slices, so that a
 /// machine that was suspended in between has lost one of them and no more.
-pub fn within<T: Send + 'static>(limit: Duration, work: impl FnOnce() -> T + Send + 'static) -> T {
+pub(crate) fn within<T: Send + 'static>(limit: Duration, work: impl FnOnce() -> T + Send + 'static) -> T {
     const SLICE: Duration = Duration::from_millis(500);
     let (sender, receiver) = mpsc::channel();
     let worker = std::thread::spawn(move || sender.send(work()).is_ok());
@@ -276,7 +276,7 @@ pub fn within<T: Send + 'static>(limit: Duration, work: impl FnOnce() -> T + Sen
 }
 
 /// Says out loud that a test did not run. Where everything is meant to be there, that is a failure.
-pub fn skipped(reason: &str) {
+pub(crate) fn skipped(reason: &str) {
     assert!(std::env::var_os("CI").is_none(), "cannot be skipped under CI: {reason}");
     eprintln!("SKIPPED: {reason}");
 }
@@ -287,7 +287,7 @@ fn command(program: &str, arguments: &[&str]) -> Option<String> {
 }
 
 /// A small file system of its own, unmounted when it is dropped.
-pub struct Mounted {
+pub(crate) struct Mounted {
     root: TempDir,
     device: Option<String>,
     image: Option<tempfile::NamedTempFile>,
@@ -295,7 +295,7 @@ pub struct Mounted {
 
 impl Mounted {
     /// A tmpfs; `None`, said out loud, where it cannot be had.
-    pub fn tmpfs(bytes: u64) -> Option<Mounted> {
+    pub(crate) fn tmpfs(bytes: u64) -> Option<Mounted> {
         let root = tempfile::tempdir().unwrap();
         let target = root.path().to_str().unwrap();
         if command("mount", &["-t", "tmpfs", "-o", &format!("size={bytes}"), "tmpfs", target]).is_none() {
@@ -306,12 +306,12 @@ impl Mounted {
     }
 
     /// `kind` is `ext4`, `xfs` or `btrfs`; `None`, said out loud, where it cannot be had.
-    pub fn on_loop(kind: &str, bytes: u64) -> Option<Mounted> {
+    pub(crate) fn on_loop(kind: &str, bytes: u64) -> Option<Mounted> {
         Mounted::on_loop_in(Path::new(env!("CARGO_TARGET_TMPDIR")), kind, bytes)
     }
 
     /// With its image, which is sparse, in a directory.
-    pub fn on_loop_in(directory: &Path, kind: &str, bytes: u64) -> Option<Mounted> {
+    pub(crate) fn on_loop_in(directory: &Path, kind: &str, bytes: u64) -> Option<Mounted> {
         let mounted = Mounted::try_on_loop_in(directory, kind, bytes);
         if mounted.is_none() {
             skipped(&format!("mounting {kind} on a loop device needs root, mkfs.{kind} and a kernel that knows it"));
@@ -320,7 +320,7 @@ impl Mounted {
     }
 
     /// Without a word where it cannot be had.
-    pub fn try_on_loop_in(directory: &Path, kind: &str, bytes: u64) -> Option<Mounted> {
+    pub(crate) fn try_on_loop_in(directory: &Path, kind: &str, bytes: u64) -> Option<Mounted> {
         let image = tempfile::NamedTempFile::new_in(directory).unwrap();
         image.as_file().set_len(bytes).unwrap();
         let path = image.path().to_str().unwrap();
@@ -334,16 +334,16 @@ impl Mounted {
     }
 
     /// The file that it lies in.
-    pub fn image(&self) -> &Path {
+    pub(crate) fn image(&self) -> &Path {
         self.image.as_ref().map_or(Path::new(""), |image| image.path())
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.root.path()
     }
 
     /// The device that it lies on.
-    pub fn device(&self) -> &str {
+    pub(crate) fn device(&self) -> &str {
         self.device.as_deref().unwrap_or_default()
     }
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 const MIB: u64 = 1 << 20;
 
 /// A job of one worker, in the words that differ.
-pub struct JobText {
+pub(crate) struct JobText {
     pub name: &'static str,
     /// Of its group.
     pub group: String,
@@ -20,42 +20,42 @@ pub struct JobText {
 }
 
 impl JobText {
-    pub fn reads(name: &'static str) -> JobText {
+    pub(crate) fn reads(name: &'static str) -> JobText {
         JobText::with(name, "read-percent = 100", "files.prepare.write = true")
     }
 
-    pub fn writes(name: &'static str) -> JobText {
+    pub(crate) fn writes(name: &'static str) -> JobText {
         JobText::with(name, "read-percent = 0", "")
     }
 
-    pub fn with(name: &'static str, stream: &str, job: &str) -> JobText {
+    pub(crate) fn with(name: &'static str, stream: &str, job: &str) -> JobText {
         JobText { name, group: String::new(), stream: stream.to_owned(), job: job.to_owned() }
     }
 
-    pub fn group(mut self, more: &str) -> JobText {
+    pub(crate) fn group(mut self, more: &str) -> JobText {
         self.group += &format!("\n{more}");
         self
     }
 
-    pub fn stream(mut self, more: &str) -> JobText {
+    pub(crate) fn stream(mut self, more: &str) -> JobText {
         self.stream += &format!("\n{more}");
         self
     }
 
-    pub fn job(mut self, more: &str) -> JobText {
+    pub(crate) fn job(mut self, more: &str) -> JobText {
         self.job += &format!("\n{more}");
         self
     }
 }
 
 /// A workload of one phase with these jobs on one target of these names, each file of 1 MiB.
-pub fn jobs(names: &str, jobs: &[JobText]) -> String {
+pub(crate) fn jobs(names: &str, jobs: &[JobText]) -> String {
     let files = format!("[target.data.job-files]\nnames.{names}\nlengths = [\"1MiB\"]\n");
     on_target(&files, jobs)
 }
 
 /// The same on another target, called `data`.
-pub fn on_target(target: &str, jobs: &[JobText]) -> String {
+pub(crate) fn on_target(target: &str, jobs: &[JobText]) -> String {
     let mut text = format!("name = \"jobs\"\n{target}\n[[phase]]\nname = \"only\"\nend.flush = \"none\"\n");
     for (number, job) in jobs.iter().enumerate() {
         let worker = number + 1;
@@ -84,7 +84,7 @@ pub fn on_target(target: &str, jobs: &[JobText]) -> String {
     text
 }
 
-pub fn fine(phase: &PhaseMeasurement) {
+pub(crate) fn fine(phase: &PhaseMeasurement) {
     consistent(phase);
     assert_eq!((phase.fault_count, phase.short_count), (0, 0), "{:?}", phase.faults);
     for worker in &phase.workers {

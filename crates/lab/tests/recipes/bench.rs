@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A directory beside the build, on storage that is no memory, with journals in it.
-pub struct Bench {
+pub(crate) struct Bench {
     pub dir: tempfile::TempDir,
     pub builder: Builder,
     /// One test at a time: devices of the whole machine are counted.
@@ -18,7 +18,7 @@ pub struct Bench {
 static ALONE: Mutex<()> = Mutex::new(());
 
 impl Bench {
-    pub fn new() -> Bench {
+    pub(crate) fn new() -> Bench {
         let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let builder = Builder::new(&dir.path().join("journals"));
         // A test that failed has taken down its own.
@@ -26,36 +26,36 @@ impl Bench {
         Bench { dir, builder, _alone: alone }
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.dir.path()
     }
 
     /// A path in the directory.
-    pub fn at(&self, name: &str) -> PathBuf {
+    pub(crate) fn at(&self, name: &str) -> PathBuf {
         self.path().join(name)
     }
 
     /// Steps from JSON, in which `DIR` is the directory.
-    pub fn steps(&self, text: &str) -> Vec<Step> {
+    pub(crate) fn steps(&self, text: &str) -> Vec<Step> {
         steps(text, self.path())
     }
 
-    pub fn build(&mut self, text: &str) -> Result<MadeNames, LabError> {
+    pub(crate) fn build(&mut self, text: &str) -> Result<MadeNames, LabError> {
         self.build_with(text, &Safety::default())
     }
 
-    pub fn build_with(&mut self, text: &str, safety: &Safety) -> Result<MadeNames, LabError> {
+    pub(crate) fn build_with(&mut self, text: &str, safety: &Safety) -> Result<MadeNames, LabError> {
         let steps = self.steps(text);
         self.builder.build("test", &steps, safety, &mut |line| eprintln!("{line}"))
     }
 
     #[track_caller]
-    pub fn undo(&mut self) {
+    pub(crate) fn undo(&mut self) {
         self.builder.undo(&mut |line| eprintln!("{line}")).unwrap();
     }
 
     /// What stands that was made below the directory, or by this process.
-    pub fn standing(&self) -> BTreeSet<String> {
+    pub(crate) fn standing(&self) -> BTreeSet<String> {
         standing(self.path())
     }
 }
@@ -69,19 +69,19 @@ impl Drop for Bench {
 }
 
 /// A zram device as the first of several steps, where the kernel has any.
-pub fn zram() -> &'static str {
+pub(crate) fn zram() -> &'static str {
     let has = Path::new("/sys/class/zram-control").is_dir();
     if has { r#"{"kind": "zram", "name": "memory", "size": "16MiB"},"# } else { "" }
 }
 
-pub fn steps(text: &str, dir: &Path) -> Vec<Step> {
+pub(crate) fn steps(text: &str, dir: &Path) -> Vec<Step> {
     let text = text.replace("DIR", dir.to_str().unwrap());
     plumb_document::json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
 /// Loop devices, mounts, files and processes that have something to do with a directory, and all arrays, mapped devices and
 /// zram devices of the machine. Others may be at work on it with loop devices and mounts of their own.
-pub fn standing(dir: &Path) -> BTreeSet<String> {
+pub(crate) fn standing(dir: &Path) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let text = dir.to_str().unwrap();
     for entry in std::fs::read_dir("/sys/block").unwrap().flatten() {
@@ -115,7 +115,7 @@ pub fn standing(dir: &Path) -> BTreeSet<String> {
 
 /// Runs a program of the system; it must succeed.
 #[track_caller]
-pub fn system(program: &str, arguments: &[&str]) -> String {
+pub(crate) fn system(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output().unwrap_or_else(|error| panic!("{program}: {error}"));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{program} {arguments:?}: {said}");
@@ -123,20 +123,20 @@ pub fn system(program: &str, arguments: &[&str]) -> String {
 }
 
 /// A study that may destroy a device.
-pub fn expendable(path: Option<&str>, serial: Option<&str>) -> Safety {
+pub(crate) fn expendable(path: Option<&str>, serial: Option<&str>) -> Safety {
     let entry = Expendable { path: path.map(str::to_owned), serial: serial.map(str::to_owned) };
     Safety { expendable: vec![entry], typed: String::new() }
 }
 
 /// A disk of the user's: a loop device that the lab did not make, gone when the test ends.
-pub struct Disk {
+pub(crate) struct Disk {
     pub device: String,
     pub serial: String,
     _dir: tempfile::TempDir,
 }
 
 impl Disk {
-    pub fn new(bytes: u64) -> Disk {
+    pub(crate) fn new(bytes: u64) -> Disk {
         let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let image = dir.path().join("users-own.img");
         std::fs::File::create(&image).unwrap().set_len(bytes).unwrap();

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// Arguments of `plumb compare`.
 #[derive(Debug, Args)]
 #[command(after_long_help = COMPARE_PLACES)]
-pub struct CompareArguments {
+pub(crate) struct CompareArguments {
     /// Hosts that make the runs, in the place of this one.
     #[command(flatten)]
     pub hosts: HostsArguments,
@@ -95,7 +95,7 @@ Where a side's runs are of several plots, each of them is one sample.";
 /// Arguments of `plumb gate`.
 #[derive(Debug, Args)]
 #[command(after_long_help = GATE_REFERENCES)]
-pub struct GateArguments {
+pub(crate) struct GateArguments {
     /// Hosts that measure, in the place of this one.
     #[command(flatten)]
     pub hosts: HostsArguments,
@@ -158,7 +158,7 @@ pub struct GateArguments {
 
 /// Where the answer of a gate goes, next to its page.
 #[derive(Debug, Args)]
-pub struct GateOutputArguments {
+pub(crate) struct GateOutputArguments {
     /// Write the answer as JUnit XML.
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
@@ -197,7 +197,7 @@ command again at another time with the same --keep, and it becomes `regression` 
 
 /// Arguments of `plumb noise`.
 #[derive(Debug, Args)]
-pub struct NoiseArguments {
+pub(crate) struct NoiseArguments {
     /// Hosts that are measured, in the place of this one.
     #[command(flatten)]
     pub hosts: HostsArguments,

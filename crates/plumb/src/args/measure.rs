@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 /// Arguments of `plumb try`.
 #[derive(Debug, Args)]
-pub struct TryArguments {
+pub(crate) struct TryArguments {
     /// A directory on the storage to measure; a block device or a file, which is only read; or a simulated device such as
     /// `sim:ssd`. Several are measured one after the other.
     #[arg(value_name = "PATH", default_value = ".")]
@@ -38,7 +38,7 @@ pub struct TryArguments {
 /// Arguments of `plumb fit-for`.
 #[derive(Debug, Args)]
 #[command(after_long_help = FIT_FOR_ANSWERS)]
-pub struct FitForArguments {
+pub(crate) struct FitForArguments {
     /// The use, such as `etcd` [default: list the uses].
     #[arg(value_name = "USE")]
     pub use_name: Option<String>,
@@ -82,7 +82,7 @@ A limit is one that somebody else has published; its source is printed with it. 
 
 /// Arguments of `plumb run`.
 #[derive(Debug, Args)]
-pub struct RunArguments {
+pub(crate) struct RunArguments {
     /// A workload file, or the name of a named workload.
     pub workload: String,
     /// The directory in which test data is created.
@@ -140,7 +140,7 @@ pub struct RunArguments {
 
 /// Arguments of `plumb sweep`.
 #[derive(Debug, Args)]
-pub struct SweepArguments {
+pub(crate) struct SweepArguments {
     /// Hosts that make the runs, in the place of this one.
     #[command(flatten)]
     pub hosts: HostsArguments,
@@ -205,7 +205,7 @@ pub struct SweepArguments {
 /// Arguments of `plumb watch`.
 #[derive(Debug, Args)]
 #[command(after_long_help = WATCH_WORDS)]
-pub struct WatchArguments {
+pub(crate) struct WatchArguments {
     /// Devices (`sda`, `/dev/nvme0n1`), or paths on them [default: all whole devices in use since boot].
     #[arg(value_name = "DEV")]
     pub devices: Vec<String>,

@@ -4,12 +4,12 @@ mod compare;
 mod measure;
 mod net;
 
-pub use compare::{CompareArguments, GateArguments, NoiseArguments};
-pub use measure::{FitForArguments, RunArguments, SweepArguments, TryArguments, WatchArguments};
-pub use net::NetArguments;
-pub use plumb_cli::agent::AgentArguments;
-pub use plumb_cli::common::Common;
-pub use plumb_cli::live_output::LiveArguments;
+pub(crate) use compare::{CompareArguments, GateArguments, NoiseArguments};
+pub(crate) use measure::{FitForArguments, RunArguments, SweepArguments, TryArguments, WatchArguments};
+pub(crate) use net::NetArguments;
+pub(crate) use plumb_cli::agent::AgentArguments;
+pub(crate) use plumb_cli::common::Common;
+pub(crate) use plumb_cli::live_output::LiveArguments;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -21,7 +21,7 @@ use std::path::PathBuf;
 /// It prints "faster" only where the difference is larger than the noise.
 #[derive(Debug, Parser)]
 #[command(name = "plumb", version, max_term_width = 100, arg_required_else_help = true)]
-pub struct Arguments {
+pub(crate) struct Arguments {
     /// What to do.
     #[command(subcommand)]
     pub command: PlumbCommand,
@@ -33,7 +33,7 @@ pub struct Arguments {
 
 /// What to do.
 #[derive(Debug, Subcommand)]
-pub enum PlumbCommand {
+pub(crate) enum PlumbCommand {
     /// Measure this storage in about a minute. Safe on a system in use.
     Try(TryArguments),
     /// Answer whether this storage is good enough for a use, such as etcd: yes, no or borderline, with the number and its limit.
@@ -203,7 +203,7 @@ pub enum PlumbCommand {
 /// What Plumb starts itself with: the far end of a host. It is parsed apart, so that it appears in no help, completion or suggestion.
 #[derive(Debug, Parser)]
 #[command(name = "plumb agent")]
-pub struct FarEndArguments {
+pub(crate) struct FarEndArguments {
     /// Be one of several hosts that measure together, for the client at standard input and output.
     #[arg(long)]
     pub rank: bool,
@@ -250,7 +250,7 @@ pub struct FarEndArguments {
 
 /// Arguments of `plumb verify-capacity`.
 #[derive(Debug, Args)]
-pub struct CapacityArguments {
+pub(crate) struct CapacityArguments {
     /// A block device, which must be named with --destroy; or a directory, whose file system is filled as far as 5 % of it stay
     /// free.
     pub path: PathBuf,
@@ -261,7 +261,7 @@ pub struct CapacityArguments {
 
 /// How often to measure, and where the page goes.
 #[derive(Debug, Args)]
-pub struct PageArguments {
+pub(crate) struct PageArguments {
     /// Measure N times, and report the medians.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub runs: u32,
@@ -281,7 +281,7 @@ pub struct PageArguments {
 
 /// The load of other programs.
 #[derive(Debug, Clone, Copy, Default, Args)]
-pub struct LoadArguments {
+pub(crate) struct LoadArguments {
     /// Declare the load of other programs, on the devices and the processors, a part of the set-up: runs under it count, the
     /// result records it, and both sides of a comparison must have it alike.
     #[arg(long)]
@@ -290,7 +290,7 @@ pub struct LoadArguments {
 
 /// A report that is written at the end of a measurement.
 #[derive(Debug, Clone, Default, Args)]
-pub struct ReportFile {
+pub(crate) struct ReportFile {
     /// Write a report with charts as well: HTML, or a workbook or Markdown where the name ends in `.xlsx` or `.md`.
     #[arg(long = "report", value_name = "FILE")]
     pub path: Option<PathBuf>,
@@ -299,7 +299,7 @@ pub struct ReportFile {
 /// Arguments of `plumb report`.
 #[derive(Debug, Args)]
 #[command(after_long_help = REPORT_SUBJECTS)]
-pub struct ReportArguments {
+pub(crate) struct ReportArguments {
     /// What it is about (see below) [default: what was measured last].
     #[arg(value_name = "WHAT", default_value = "last")]
     pub subjects: Vec<String>,
@@ -338,7 +338,7 @@ Without a file, the report is printed as Markdown.";
 
 /// Arguments of `plumb audit`.
 #[derive(Debug, Args)]
-pub struct AuditArguments {
+pub(crate) struct AuditArguments {
     /// Descriptions of published studies, in TOML (`plumb schema audit`); `-` is standard input.
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
@@ -349,7 +349,7 @@ pub struct AuditArguments {
 
 /// The tool whose command line is run; its arguments are not parsed here.
 #[derive(Debug, Subcommand)]
-pub enum Tool {
+pub(crate) enum Tool {
     /// The tool's name, then its arguments.
     #[command(external_subcommand)]
     Words(Vec<OsString>),
@@ -357,7 +357,7 @@ pub enum Tool {
 
 /// A format that Plumb reads or writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Form {
+pub(crate) enum Form {
     /// A workload file.
     Workload,
     /// What a recording is like.

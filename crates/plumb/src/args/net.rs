@@ -6,7 +6,7 @@ use plumb_workload::net::Passing;
 
 /// Arguments of `plumb net`.
 #[derive(Debug, Args)]
-pub struct NetArguments {
+pub(crate) struct NetArguments {
     /// The other end, where `plumb net --serve` runs: HOST or HOST:PORT, `unix:PATH` or `vsock:CID:PORT`.
     #[arg(required_unless_present_any = ["serve", "init"])]
     pub host: Option<String>,

@@ -12,7 +12,7 @@ use plumb_workload_text::native::read_form;
 use std::path::Path;
 
 /// Audits each file. All are read before any is shown, so that a bad one does not leave half of the output.
-pub fn run(arguments: &AuditArguments, common: &Common) -> Result<End, Stopped> {
+pub(crate) fn run(arguments: &AuditArguments, common: &Common) -> Result<End, Stopped> {
     let mut audits = Vec::with_capacity(arguments.files.len());
     let mut bad = Vec::new();
     for path in &arguments.files {

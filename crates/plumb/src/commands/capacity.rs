@@ -64,7 +64,7 @@ impl Part {
 }
 
 /// Checks a device, or the free space below a directory.
-pub fn run(arguments: &CapacityArguments, common: &Common) -> Result<End, Stopped> {
+pub(crate) fn run(arguments: &CapacityArguments, common: &Common) -> Result<End, Stopped> {
     let path = &arguments.path;
     let guard = write_guard(session::permissions(common)?);
     let stop = session::stop_flag()?;

@@ -10,7 +10,7 @@ use plumb_result::{Finding, Level, RunVerdict};
 use std::path::Path;
 
 /// Checks a path's storage and the machine for a second.
-pub fn run(path: &Path, common: &Common) -> Result<End, Stopped> {
+pub(crate) fn run(path: &Path, common: &Common) -> Result<End, Stopped> {
     if path.to_string_lossy().starts_with("sim:") {
         return Err(Stopped::usage(format!(
             "`{}` is simulated: there is no machine to check; `plumb try` measures it",

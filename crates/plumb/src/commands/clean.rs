@@ -8,7 +8,7 @@ use plumb_report::run::short_id;
 use std::path::{Path, PathBuf};
 
 /// Cleans the registered test directories, and those found below `paths`.
-pub fn run(paths: &[PathBuf], common: &Common) -> Result<End, Stopped> {
+pub(crate) fn run(paths: &[PathBuf], common: &Common) -> Result<End, Stopped> {
     let test_dirs = session::test_dirs()?;
     let mut lines: Vec<String> = Vec::new();
     let mut end = End::Done;

@@ -27,7 +27,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Compares two places.
-pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped> {
+pub(crate) fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped> {
     let varying = arguments.varying.as_deref().map(plumb_trust::factor).transpose().map_err(Stopped::usage)?;
     if arguments.from_store {
         if arguments.live_output.stream.is_typed() {

@@ -9,7 +9,7 @@ use plumb_tools_fio::fio::options::{self, Support};
 use std::fmt::Write;
 
 /// What is added to a shell's script for `plumb as fio`, `plumb as iostat` and links with these names; empty for other shells.
-pub fn of_fio(shell: Shell) -> String {
+pub(crate) fn of_fio(shell: Shell) -> String {
     match shell {
         Shell::Bash => bash(),
         Shell::Fish => fish(),

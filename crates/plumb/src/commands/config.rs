@@ -38,7 +38,7 @@ impl Value {
 const HIDDEN: [&str; 1] = ["PLUMB_STREAM_TOKEN"];
 
 /// Prints the file, and each value with its origin.
-pub fn run(common: &Common) -> Result<End, Stopped> {
+pub(crate) fn run(common: &Common) -> Result<End, Stopped> {
     let (file, config) = Config::with_file()?;
     let shown = file.path().map(|path| path.display().to_string());
     let report = ConfigReport {

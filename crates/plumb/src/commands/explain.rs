@@ -9,7 +9,7 @@ use plumb_trust::Check;
 use serde_json::{Value, json};
 
 /// Explains one check, or lists all.
-pub fn run(code: Option<&str>, common: &Common) -> Result<End, Stopped> {
+pub(crate) fn run(code: Option<&str>, common: &Common) -> Result<End, Stopped> {
     match code {
         None if common.json => {
             session::print_json(&plumb_trust::CHECKS.iter().map(|check| head(check)).collect::<Vec<_>>())?

@@ -55,7 +55,7 @@ struct ListedUse<'a> {
 }
 
 /// Measures, and answers.
-pub fn run(arguments: &FitForArguments, common: &Common) -> Result<End, Stopped> {
+pub(crate) fn run(arguments: &FitForArguments, common: &Common) -> Result<End, Stopped> {
     if arguments.use_name.is_none() && !arguments.limits.is_empty() {
         return Err(Stopped::usage("--limit is about a use; name one first: `plumb fit-for` lists them"));
     }

@@ -21,14 +21,14 @@ use std::borrow::Cow;
 use std::path::Path;
 
 /// Runs of one workload, one after the other.
-pub struct Measured {
+pub(crate) struct Measured {
     outcomes: Vec<RunOutcome>,
     /// The error that ended the last of them early.
     cut_short: Option<String>,
 }
 
 /// Runs a workload as often as asked, until one of the runs is interrupted.
-pub fn measure(
+pub(crate) fn measure(
     bench: &mut Bench,
     request: &RunRequest<'_>,
     arguments: &PageArguments,
@@ -67,12 +67,12 @@ pub fn measure(
 
 impl Measured {
     /// The medians of all runs.
-    pub fn medians(&self) -> Option<Medians> {
+    pub(crate) fn medians(&self) -> Option<Medians> {
         medians(&self.outcomes.iter().map(|outcome| &outcome.result).collect::<Vec<_>>())
     }
 
     /// How many ops of replays came to something else than when they were recorded.
-    pub fn replayed_differently(&self) -> u64 {
+    pub(crate) fn replayed_differently(&self) -> u64 {
         let replays = self.outcomes.iter().flat_map(|outcome| &outcome.result.phases).flat_map(|phase| &phase.replay);
         replays.map(|replay| replay.different_count).sum()
     }
@@ -81,7 +81,7 @@ impl Measured {
     ///
     /// # Errors
     /// What ended a run early, and what keeps the copy from its file.
-    pub fn present(
+    pub(crate) fn present(
         self,
         assertions: &[Assertion],
         arguments: &PageArguments,

@@ -1,38 +1,38 @@
 //! One file a command, or a few that belong together.
 
-pub mod agent;
-pub mod audit;
-pub mod capacity;
-pub mod check;
-pub mod clean;
-pub mod compare;
-pub mod completion;
-pub mod config;
-pub mod explain;
-pub mod fit_for;
-pub mod gate;
-pub mod measure;
-pub mod names;
-pub mod net;
-pub mod noise;
+pub(crate) mod agent;
+pub(crate) mod audit;
+pub(crate) mod capacity;
+pub(crate) mod check;
+pub(crate) mod clean;
+pub(crate) mod compare;
+pub(crate) mod completion;
+pub(crate) mod config;
+pub(crate) mod explain;
+pub(crate) mod fit_for;
+pub(crate) mod gate;
+pub(crate) mod measure;
+pub(crate) mod names;
+pub(crate) mod net;
+pub(crate) mod noise;
 #[cfg(target_os = "linux")]
-pub mod posix;
+pub(crate) mod posix;
 #[cfg(not(target_os = "linux"))]
 #[path = "posix/not_linux.rs"]
 pub mod posix;
-pub mod repeat;
-pub mod report;
-pub mod run;
-pub mod schema;
-pub mod shell;
-pub mod store;
-pub mod study;
-pub mod sweep;
-pub mod tool;
-pub mod trace;
-pub mod try_storage;
-pub mod watch;
-pub mod workloads;
+pub(crate) mod repeat;
+pub(crate) mod report;
+pub(crate) mod run;
+pub(crate) mod schema;
+pub(crate) mod shell;
+pub(crate) mod store;
+pub(crate) mod study;
+pub(crate) mod sweep;
+pub(crate) mod tool;
+pub(crate) mod trace;
+pub(crate) mod try_storage;
+pub(crate) mod watch;
+pub(crate) mod workloads;
 
 use plumb_bench::RunOutcome;
 use plumb_cli::common::Common;
@@ -41,7 +41,7 @@ use plumb_cli::session;
 use plumb_result::RunVerdict;
 
 /// How a run ends. Where the store did not take its result, says so.
-pub fn ended(outcome: &RunOutcome, common: &Common) -> End {
+pub(crate) fn ended(outcome: &RunOutcome, common: &Common) -> End {
     if let Some(not_stored) = &outcome.not_stored {
         session::report_unstored(not_stored, "the result", common);
         return End::Io;

@@ -10,10 +10,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// Replaces the names in one output; passes everything through without `--anonymise`.
-pub struct Names(Option<Anonymiser>);
+pub(crate) struct Names(Option<Anonymiser>);
 
 impl Names {
-    pub fn of(is_anonymous: bool) -> Names {
+    pub(crate) fn of(is_anonymous: bool) -> Names {
         Names(is_anonymous.then(|| {
             let mut anonymiser = Anonymiser::new();
             // Free text in a run may name this host even if no field does.
@@ -22,12 +22,12 @@ impl Names {
         }))
     }
 
-    pub fn are_replaced(&self) -> bool {
+    pub(crate) fn are_replaced(&self) -> bool {
         self.0.is_some()
     }
 
     /// Collects the names in a value.
-    pub fn learn<T: Serialize + DeserializeOwned>(&mut self, value: &T) -> Result<(), Stopped> {
+    pub(crate) fn learn<T: Serialize + DeserializeOwned>(&mut self, value: &T) -> Result<(), Stopped> {
         match &mut self.0 {
             Some(anonymiser) => anonymiser.learn(value).map_err(Stopped::io),
             None => Ok(()),
@@ -35,7 +35,7 @@ impl Names {
     }
 
     /// Collects the names in stored runs. Skips runs without a result.
-    pub fn learn_runs(&mut self, store: &Store, runs: &[String]) -> Result<(), Stopped> {
+    pub(crate) fn learn_runs(&mut self, store: &Store, runs: &[String]) -> Result<(), Stopped> {
         let runs = if self.are_replaced() { runs } else { &[] };
         for run in runs {
             match store.get(run) {
@@ -48,7 +48,7 @@ impl Names {
     }
 
     /// Returns the value with its names replaced.
-    pub fn shown<T: Serialize + DeserializeOwned>(&mut self, value: T) -> Result<T, Stopped> {
+    pub(crate) fn shown<T: Serialize + DeserializeOwned>(&mut self, value: T) -> Result<T, Stopped> {
         match &mut self.0 {
             Some(anonymiser) => anonymiser.anonymous(&value).map_err(Stopped::io),
             None => Ok(value),
@@ -56,27 +56,27 @@ impl Names {
     }
 
     /// Returns the text with its names replaced.
-    pub fn text(&mut self, text: String) -> String {
+    pub(crate) fn text(&mut self, text: String) -> String {
         match &mut self.0 {
             Some(anonymiser) => anonymiser.text(&text),
             None => text,
         }
     }
 
-    pub fn replace_in_numbers(&mut self, numbers: &mut TidyTable) {
+    pub(crate) fn replace_in_numbers(&mut self, numbers: &mut TidyTable) {
         if let Some(anonymiser) = &mut self.0 {
             numbers.map_texts(&mut |text| anonymiser.text(text));
         }
     }
 
-    pub fn replace_in_report(&mut self, report: &mut FullReport) {
+    pub(crate) fn replace_in_report(&mut self, report: &mut FullReport) {
         if let Some(anonymiser) = &mut self.0 {
             report.map_texts(&mut |text| anonymiser.text(text));
         }
     }
 
     /// Prints a summary of the replacements to standard error.
-    pub fn report(&self) {
+    pub(crate) fn report(&self) {
         if let Some(anonymiser) = &self.0 {
             error_line!("{}", anonymiser.summary());
         }

@@ -18,7 +18,7 @@ use plumb_workload_text::named::{self, Scale};
 use std::time::Duration;
 
 /// Compares a place with itself, and keeps what it shows.
-pub fn run(arguments: &NoiseArguments, common: &Common) -> Result<End, Stopped> {
+pub(crate) fn run(arguments: &NoiseArguments, common: &Common) -> Result<End, Stopped> {
     check_lengths(arguments.budget, arguments.time, arguments.size)?;
     arguments.hosts.join()?;
     let path = arguments.path.as_str();

@@ -19,7 +19,7 @@ use plumb_study::repeat::{RepeatRequest, keep, ladder, rounds};
 use plumb_workload::{Repeat, Workload};
 
 /// Repeats it.
-pub fn run(
+pub(crate) fn run(
     repeat: &Repeat,
     loaded: &Loaded,
     place: &Place,
@@ -84,7 +84,7 @@ pub fn run(
 }
 
 /// Replaces the names in a repeated measurement under `--anonymise`.
-pub fn named(repeated: Repeated, names: &mut Names) -> Result<Repeated, Stopped> {
+pub(crate) fn named(repeated: Repeated, names: &mut Names) -> Result<Repeated, Stopped> {
     Ok(match repeated {
         Repeated::Rounds(rounds) => Repeated::Rounds(Box::new(names.shown(*rounds)?)),
         Repeated::Ladder(ladder) => Repeated::Ladder(Box::new(names.shown(*ladder)?)),
@@ -92,7 +92,7 @@ pub fn named(repeated: Repeated, names: &mut Names) -> Result<Repeated, Stopped>
 }
 
 /// Prints what was repeated: its matrix and its window, or its loads.
-pub fn show(repeated: &Repeated, common: &Common) -> Result<(), Stopped> {
+pub(crate) fn show(repeated: &Repeated, common: &Common) -> Result<(), Stopped> {
     let style = session::style();
     match (repeated, common.json) {
         (Repeated::Rounds(rounds), true) => session::print_json(&**rounds)?,

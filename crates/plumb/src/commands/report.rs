@@ -17,7 +17,7 @@ use plumb_trace::show::Sheet;
 use std::path::Path;
 
 /// Writes a report of what is stored.
-pub fn run(arguments: &ReportArguments, common: &Common) -> Result<End, Stopped> {
+pub(crate) fn run(arguments: &ReportArguments, common: &Common) -> Result<End, Stopped> {
     if common.json {
         return Err(Stopped::usage(
             "a report has no JSON; use `plumb show --json`, `plumb study report --json` or `plumb export`",
@@ -295,38 +295,38 @@ fn of_study(report: &StudyReport, store: &Store) -> Result<FullReport, Stopped> 
 
 impl ReportFile {
     /// Refuses a file that cannot be written before anything is measured for it.
-    pub fn writable(&self) -> Result<(), Stopped> {
+    pub(crate) fn writable(&self) -> Result<(), Stopped> {
         let Some(path) = &self.path else { return Ok(()) };
         OutputFile::named("--report", path).check().map_err(Stopped::of_check)
     }
 
     /// Writes the report of a run, or of the medians of several, by their ids.
-    pub fn run(&self, result: &RunResult, runs: &[String], store: Option<&Store>) -> Result<(), Stopped> {
+    pub(crate) fn run(&self, result: &RunResult, runs: &[String], store: Option<&Store>) -> Result<(), Stopped> {
         self.write(|| of_run(result, runs, store))
     }
 
     /// Writes the report of a comparison.
-    pub fn comparison(&self, comparison: &Comparison, store: Option<&Store>) -> Result<(), Stopped> {
+    pub(crate) fn comparison(&self, comparison: &Comparison, store: Option<&Store>) -> Result<(), Stopped> {
         self.write(|| of_comparison(comparison, store))
     }
 
     /// Writes the report of a sweep.
-    pub fn sweep(&self, sweep: &Sweep, store: Option<&Store>) -> Result<(), Stopped> {
+    pub(crate) fn sweep(&self, sweep: &Sweep, store: Option<&Store>) -> Result<(), Stopped> {
         self.write(|| of_sweep(sweep, store))
     }
 
     /// Writes the report of rounds, or of a ladder.
-    pub fn repeated(&self, repeated: &Repeated, store: Option<&Store>) -> Result<(), Stopped> {
+    pub(crate) fn repeated(&self, repeated: &Repeated, store: Option<&Store>) -> Result<(), Stopped> {
         self.write(|| of_rounds_or_ladder(repeated, store))
     }
 
     /// Writes the report of a study.
-    pub fn study(&self, report: &StudyReport, store: &Store) -> Result<(), Stopped> {
+    pub(crate) fn study(&self, report: &StudyReport, store: &Store) -> Result<(), Stopped> {
         self.write(|| of_study(report, store))
     }
 
     /// Writes the report of recordings.
-    pub fn recordings(
+    pub(crate) fn recordings(
         &self,
         names: &[&str],
         sheets: &[&Sheet],
@@ -336,7 +336,7 @@ impl ReportFile {
     }
 
     /// Writes the report of measurements of the network to a host.
-    pub fn networks(&self, series: &[Network]) -> Result<(), Stopped> {
+    pub(crate) fn networks(&self, series: &[Network]) -> Result<(), Stopped> {
         self.write(|| Ok(full::of_networks(series)))
     }
 

@@ -1,6 +1,6 @@
 //! `plumb run`: one workload.
 
-pub use plumb_cli::session::command_line;
+pub(crate) use plumb_cli::session::command_line;
 
 use super::measure::measure;
 use super::workloads::explain;
@@ -31,7 +31,7 @@ use plumb_workload_text::native::{self, Override};
 use std::path::Path;
 
 /// Runs a workload file or a named workload.
-pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
+pub(crate) fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
     if arguments.explain {
         return explain(&arguments.workload, common);
     }
@@ -215,7 +215,7 @@ fn announcement(added: &Preconditioning) -> String {
 }
 
 /// What is to be run.
-pub struct Loaded {
+pub(crate) struct Loaded {
     /// The workload.
     pub workload: Workload,
     /// Whose words its cache policies are.
@@ -225,7 +225,7 @@ pub struct Loaded {
 }
 
 /// A workload file, or a named workload at a scale, with overrides.
-pub fn load(name: &str, set: &[String], mut scale: Scale) -> Result<Loaded, Stopped> {
+pub(crate) fn load(name: &str, set: &[String], mut scale: Scale) -> Result<Loaded, Stopped> {
     let overrides =
         set.iter().map(|text| text.parse::<Override>()).collect::<Result<Vec<_>, _>>().map_err(Stopped::usage)?;
     let path = Path::new(name);

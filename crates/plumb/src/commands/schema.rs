@@ -12,7 +12,7 @@ macro_rules! schema {
 }
 
 /// Prints the schema of a form.
-pub fn run(form: Form) -> Result<End, Stopped> {
+pub(crate) fn run(form: Form) -> Result<End, Stopped> {
     let schema = match form {
         Form::Workload => schema!("workload"),
         Form::Net => schema!("net"),

@@ -11,7 +11,7 @@ use plumb_engine::guard::OutputFile;
 use std::path::Path;
 
 /// Completions for a shell.
-pub fn completions(shell: Shell) -> Result<End, Stopped> {
+pub(crate) fn completions(shell: Shell) -> Result<End, Stopped> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "plumb", &mut script);
     output::print(&format!("{}{}", String::from_utf8_lossy(&script), completion::of_fio(shell)));
@@ -19,7 +19,7 @@ pub fn completions(shell: Shell) -> Result<End, Stopped> {
 }
 
 /// Prints the manual page of a command, or writes all pages into a directory.
-pub fn man(command: &[String], all: Option<&Path>) -> Result<End, Stopped> {
+pub(crate) fn man(command: &[String], all: Option<&Path>) -> Result<End, Stopped> {
     let Some(dir) = all else {
         let page = manual::page(command).map_err(Stopped::io)?;
         let missing = || Stopped::usage(format!("no command `plumb {}`; `plumb --help` lists them", command.join(" ")));

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Stored runs, newest first.
-pub fn list(tag: Option<&str>, number: u32, common: &Common) -> Result<End, Stopped> {
+pub(crate) fn list(tag: Option<&str>, number: u32, common: &Common) -> Result<End, Stopped> {
     let store = session::store_to_read(common)?;
     let filter = Filter { tag: tag.map(str::to_owned), limit: Some(number), ..Filter::default() };
     let rows = store.list(&filter)?;
@@ -62,7 +62,7 @@ pub fn list(tag: Option<&str>, number: u32, common: &Common) -> Result<End, Stop
 }
 
 /// One run, or what differs between two.
-pub fn show(id: &str, other: Option<&str>, mut names: Names, common: &Common) -> Result<End, Stopped> {
+pub(crate) fn show(id: &str, other: Option<&str>, mut names: Names, common: &Common) -> Result<End, Stopped> {
     let end = show_named(id, other, &mut names, common)?;
     names.report();
     Ok(end)
@@ -144,7 +144,7 @@ fn show_difference(store: &Store, id: &str, other: &str, names: &mut Names, comm
 }
 
 /// A run's seconds and percentiles, drawn.
-pub fn plot(id: &str, mut names: Names, common: &Common) -> Result<End, Stopped> {
+pub(crate) fn plot(id: &str, mut names: Names, common: &Common) -> Result<End, Stopped> {
     if common.json {
         return Err(Stopped::usage("--plot has no JSON; `plumb show --json` has the numbers"));
     }
@@ -246,7 +246,7 @@ fn show_series(store: &Store, id: &str, status: &str, common: &Common) -> Result
 }
 
 /// Runs a SELECT over the store, with a timeout.
-pub fn query(sql: Option<&str>, timeout: Nanos, common: &Common) -> Result<End, Stopped> {
+pub(crate) fn query(sql: Option<&str>, timeout: Nanos, common: &Common) -> Result<End, Stopped> {
     const TABLES: &str =
         "SELECT name AS 'table', sql AS definition FROM sqlite_schema WHERE type = 'table' ORDER BY name";
     let store = session::store_to_read(common)?;
@@ -270,7 +270,7 @@ pub fn query(sql: Option<&str>, timeout: Nanos, common: &Common) -> Result<End, 
 }
 
 /// Adds a tag to a run, or removes it.
-pub fn tag(run: &str, tag: &str, delete: bool, common: &Common) -> Result<End, Stopped> {
+pub(crate) fn tag(run: &str, tag: &str, delete: bool, common: &Common) -> Result<End, Stopped> {
     let mut store = session::store_to_change(common)?;
     let change = if delete { TagChange::Remove } else { TagChange::Add };
     store.tag(run, tag, change)?;
@@ -278,7 +278,7 @@ pub fn tag(run: &str, tag: &str, delete: bool, common: &Common) -> Result<End, S
 }
 
 /// Adds results from files to the store: all of a file's, or none where one of them cannot be read.
-pub fn import(files: &[PathBuf], from: Option<&str>, common: &Common) -> Result<End, Stopped> {
+pub(crate) fn import(files: &[PathBuf], from: Option<&str>, common: &Common) -> Result<End, Stopped> {
     let mut results: Vec<(&Path, Vec<RunResult>)> = Vec::with_capacity(files.len());
     for file in files {
         let (bytes, changed_at) = read_limited(file)?;
@@ -382,7 +382,7 @@ fn read_limited(file: &Path) -> Result<(Vec<u8>, Timestamp), Stopped> {
 }
 
 /// How runs are written out.
-pub enum ExportForm<'a> {
+pub(crate) enum ExportForm<'a> {
     /// Whole results.
     Json,
     /// A line for each number.
@@ -392,7 +392,7 @@ pub enum ExportForm<'a> {
 }
 
 /// Writes runs out: those that are named, those of a study, or all.
-pub fn export(
+pub(crate) fn export(
     runs: &[String],
     study: Option<&str>,
     form: &ExportForm<'_>,

@@ -32,7 +32,7 @@ const DEFAULT_WORK: &str = "random-read";
 const WORKING_SET: [&str; 2] = ["cache=warm", "pattern=random"];
 
 /// Sweeps.
-pub fn run(arguments: &SweepArguments, common: &Common) -> Result<End, Stopped> {
+pub(crate) fn run(arguments: &SweepArguments, common: &Common) -> Result<End, Stopped> {
     let (axes, places): (Vec<&String>, Vec<&String>) = arguments.what.iter().partition(|word| looks_like_axis(word));
     let path = match places.as_slice() {
         [] => ".",

@@ -5,14 +5,14 @@
 use crate::args::Common;
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::{output, session};
-pub use plumb_tools_app_run::elbencho::{
+pub(crate) use plumb_tools_app_run::elbencho::{
     ASKED as ELBENCHO_ASKED, ElbenchoService, LOOK_NS as ELBENCHO_LOOKS_NS, ToAgent,
 };
 use plumb_tools_app_run::{dbench, elbencho, filebench, fs_mark, iometer, sysbench, vdbench};
 use plumb_tools_classic_run::{bonnie, dd, iostat, iozone, postmark};
 use plumb_tools_fio_run::fio;
-pub use plumb_tools_fio_run::fio::{ASKED as FIO_ASKED, FioService, PULLED as FIO_PULLED, pulled as fio_pulled};
-pub use plumb_tools_hpc_run::io500::TakesPart;
+pub(crate) use plumb_tools_fio_run::fio::{ASKED as FIO_ASKED, FioService, PULLED as FIO_PULLED, pulled as fio_pulled};
+pub(crate) use plumb_tools_hpc_run::io500::TakesPart;
 use plumb_tools_hpc_run::{io500, ior, md_workbench, mdtest};
 use plumb_tools_net_run::{iperf2, iperf3, netperf};
 use plumb_tools_run::ToolCall;
@@ -99,7 +99,7 @@ const TOOLS: &[Tool] = &[
 ];
 
 /// Prints the tools whose command lines can be run.
-pub fn list(common: &Common) -> Result<End, Stopped> {
+pub(crate) fn list(common: &Common) -> Result<End, Stopped> {
     if common.json {
         let tools: Vec<_> = TOOLS.iter().map(|tool| json!({ "name": tool.name, "about": tool.about })).collect();
         session::print_json(&tools)?;
@@ -119,7 +119,7 @@ fn listed() -> String {
 }
 
 /// Runs the words as the tool would: the first one names it.
-pub fn run(words: &[OsString], common: &Common) -> Result<End, Stopped> {
+pub(crate) fn run(words: &[OsString], common: &Common) -> Result<End, Stopped> {
     let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let (name, words) = words.split_first().map_or(("", [].as_slice()), |(name, words)| (name.as_str(), words));
     let Some(tool) = TOOLS.iter().find(|tool| tool.name == name) else {
@@ -136,7 +136,7 @@ pub fn run(words: &[OsString], common: &Common) -> Result<End, Stopped> {
 
 /// `plumb as TOOL …` without options of Plumb's own, which is all that scripts type: runs it. To set up the parser of the
 /// other commands would take a tenth of the time of a short run.
-pub fn run_plain(mut words: impl Iterator<Item = OsString>) -> Option<Result<End, Stopped>> {
+pub(crate) fn run_plain(mut words: impl Iterator<Item = OsString>) -> Option<Result<End, Stopped>> {
     let _program = words.next()?;
     words.next().filter(|word| word == "as")?;
     let name = words.next()?;
@@ -146,7 +146,7 @@ pub fn run_plain(mut words: impl Iterator<Item = OsString>) -> Option<Result<End
 }
 
 /// A link of a tool's name is that tool: runs it, where the program was called so.
-pub fn run_link(called: &Path, words: impl Iterator<Item = OsString>) -> Option<Result<End, Stopped>> {
+pub(crate) fn run_link(called: &Path, words: impl Iterator<Item = OsString>) -> Option<Result<End, Stopped>> {
     let name = called.file_name()?.to_str()?;
     let tool = TOOLS.iter().find(|tool| tool.name == name || tool.also == Some(name))?;
     let words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();

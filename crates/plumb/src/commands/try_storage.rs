@@ -38,7 +38,7 @@ const SERVED_FILES_PART: u64 = 4;
 const QUICK: (Bytes, Nanos) = (Bytes(256 << 20), Nanos(1_000_000_000));
 
 /// Measures each storage, one after the other.
-pub fn run(arguments: &TryArguments, common: &Common) -> Result<End, Stopped> {
+pub(crate) fn run(arguments: &TryArguments, common: &Common) -> Result<End, Stopped> {
     check_lengths(Nanos(1), arguments.time, arguments.size)?;
     if let (Some(path), [_, _, ..]) = (&arguments.report.output, arguments.paths.as_slice()) {
         return Err(Stopped::usage(format!(

@@ -52,7 +52,7 @@ fn listed(named: &'static NamedWorkload) -> ListedWorkload<'static> {
 }
 
 /// Lists them.
-pub fn list(common: &Common) -> Result<End, Stopped> {
+pub(crate) fn list(common: &Common) -> Result<End, Stopped> {
     if common.json {
         let workloads = named::every().map(listed).collect();
         session::print_json(&Listed { schema: "plumb.workloads/1", workloads })?;
@@ -65,7 +65,7 @@ pub fn list(common: &Common) -> Result<End, Stopped> {
 }
 
 /// Says where the numbers of one come from.
-pub fn explain(name: &str, common: &Common) -> Result<End, Stopped> {
+pub(crate) fn explain(name: &str, common: &Common) -> Result<End, Stopped> {
     let found = named::select(name).map_err(|error| {
         Stopped::usage(format!("{error}\n--explain is for named workloads: the comments of a file are its own"))
     })?;

@@ -3,13 +3,13 @@
 use clap::{Arg, Command};
 
 /// Commands that the help lists under one heading.
-pub struct Group {
+pub(crate) struct Group {
     pub heading: &'static str,
     pub commands: &'static [&'static str],
 }
 
 /// All commands, in the order in which the help lists them.
-pub const GROUPS: &[Group] = &[
+pub(crate) const GROUPS: &[Group] = &[
     Group { heading: "Measure storage", commands: &["try", "fit-for", "check", "verify-capacity", "posix"] },
     Group { heading: "Compare", commands: &["compare", "gate", "noise", "sweep", "study"] },
     Group { heading: "Run a workload", commands: &["run", "workloads", "as", "trace", "net", "agent"] },
@@ -19,7 +19,7 @@ pub const GROUPS: &[Group] = &[
 ];
 
 /// The page that `plumb` prints without a command.
-pub const FIRST_PAGE: &str = "\
+pub(crate) const FIRST_PAGE: &str = "\
 Plumb measures storage, and says what it measured: the device, the page cache, or memory.
 
   plumb try [PATH]          Measure this storage in about a minute. Safe on a system in use
@@ -37,7 +37,7 @@ All commands: plumb --help. One command: plumb COMMAND --help. Settings: plumb c
 ";
 
 /// Gives the program's help its commands in groups.
-pub fn grouped(command: Command) -> Command {
+pub(crate) fn grouped(command: Command) -> Command {
     let listed = listed(&command);
     command.help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\nCommands:\n{listed}\nOptions:\n{{options}}{{after-help}}"
@@ -91,7 +91,7 @@ const STORES: &[&str] =
 
 /// Hides options of all commands where they change nothing. Each command gets its own copy of these options, which clap then does not pass
 /// on to it. After clap has built a command, its options can no longer be changed.
-pub fn scoped(command: Command) -> Command {
+pub(crate) fn scoped(command: Command) -> Command {
     let shared: Vec<Arg> = command.get_arguments().filter(|argument| argument.is_global_set()).cloned().collect();
     let mut command = with_copies(command, "", &shared);
     for argument in &shared {

@@ -9,7 +9,7 @@ use std::io;
 
 /// A page of the manual, in roff.
 #[derive(Debug)]
-pub struct Page {
+pub(crate) struct Page {
     /// Its file, such as `plumb-study-run.1`.
     pub file: String,
     /// Its text.
@@ -83,7 +83,7 @@ const ENVIRONMENT: &[(&str, &str)] = &[
 ];
 
 /// Names of Plumb's own variables.
-pub fn variables() -> impl Iterator<Item = &'static str> {
+pub(crate) fn variables() -> impl Iterator<Item = &'static str> {
     ENVIRONMENT.iter().map(|(name, _)| *name).filter(|name| name.starts_with("PLUMB_"))
 }
 
@@ -106,7 +106,7 @@ const FILES: &[(&str, &str)] = &[
 ///
 /// # Errors
 /// It cannot be rendered.
-pub fn page(words: &[String]) -> io::Result<Option<Page>> {
+pub(crate) fn page(words: &[String]) -> io::Result<Option<Page>> {
     let path = words.join(" ");
     let pages = pages()?;
     let file = file_of(&path);
@@ -117,7 +117,7 @@ pub fn page(words: &[String]) -> io::Result<Option<Page>> {
 ///
 /// # Errors
 /// One cannot be rendered.
-pub fn pages() -> io::Result<Vec<Page>> {
+pub(crate) fn pages() -> io::Result<Vec<Page>> {
     let command = built();
     let mut pages = Vec::new();
     add_pages(&command, "", &mut pages)?;

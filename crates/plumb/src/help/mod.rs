@@ -1,8 +1,8 @@
 //! The parser with what people read of it: examples, exit codes, usage lines, and errors that name only what people type.
 
-pub mod groups;
-pub mod manual;
-pub mod topics;
+pub(crate) mod groups;
+pub(crate) mod manual;
+pub(crate) mod topics;
 
 use crate::args::Arguments;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use topics::Topic;
 
 /// The command line's parser, with examples and exit codes in each command's long help.
-pub fn command() -> Command {
+pub(crate) fn command() -> Command {
     groups::grouped(groups::scoped(with_topics(Arguments::command(), "")))
 }
 
@@ -19,7 +19,7 @@ pub fn command() -> Command {
 ///
 /// # Errors
 /// It is wrong, or asks for help or the version.
-pub fn parse<W: Into<OsString> + Clone>(words: impl IntoIterator<Item = W>) -> Result<Arguments, clap::Error> {
+pub(crate) fn parse<W: Into<OsString> + Clone>(words: impl IntoIterator<Item = W>) -> Result<Arguments, clap::Error> {
     let mut command = with_plain_usage(built());
     command
         .try_get_matches_from_mut(words)

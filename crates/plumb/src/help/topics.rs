@@ -2,7 +2,7 @@
 
 /// What the help of a command says below its options.
 #[derive(Debug)]
-pub struct Topic {
+pub(crate) struct Topic {
     /// The command without the program's name, such as `study run`; empty for the program itself.
     pub command: &'static str,
     /// What people do with it.
@@ -13,7 +13,7 @@ pub struct Topic {
 
 /// A command line that can be typed.
 #[derive(Debug)]
-pub struct Example {
+pub(crate) struct Example {
     /// What it does, as a heading.
     pub purpose: &'static str,
     /// The command line.
@@ -22,7 +22,7 @@ pub struct Example {
 
 /// An exit code.
 #[derive(Debug)]
-pub struct Exit {
+pub(crate) struct Exit {
     /// The code.
     pub code: &'static str,
     /// When a command ends with it.
@@ -60,12 +60,12 @@ const READS: &[Exit] = &[DONE, WRONG_WORDS, READ_IO];
 const PRINTS: &[Exit] = &[DONE, WRONG_WORDS];
 
 /// The topic of a command.
-pub fn of(command: &str) -> Option<&'static Topic> {
+pub(crate) fn of(command: &str) -> Option<&'static Topic> {
     TOPICS.iter().find(|topic| topic.command == command)
 }
 
 /// Every command that people type.
-pub const TOPICS: &[Topic] = &[
+pub(crate) const TOPICS: &[Topic] = &[
     Topic {
         command: "",
         examples: &[

@@ -10,14 +10,14 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// An agent that ends with the test.
-pub struct Agent {
+pub(crate) struct Agent {
     pub child: Child,
     log: std::path::PathBuf,
 }
 
 impl Agent {
     /// Starts an agent and waits until it reports that it listens.
-    pub fn start(mut command: Command, log: &Path) -> Agent {
+    pub(crate) fn start(mut command: Command, log: &Path) -> Agent {
         let file = std::fs::File::create(log).unwrap();
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file).spawn().unwrap();
         let agent = Agent { child, log: log.to_owned() };
@@ -26,12 +26,12 @@ impl Agent {
     }
 
     /// Starts an agent without keys, at [`socket`].
-    pub fn local(home: &Home, number: u16, more: &str) -> Agent {
+    pub(crate) fn local(home: &Home, number: u16, more: &str) -> Agent {
         Agent::listening(home, &socket(home, number), number, more)
     }
 
     /// Starts an agent with keys on a loopback port.
-    pub fn with_keys(home: &Home, port: u16, more: &str) -> Agent {
+    pub(crate) fn with_keys(home: &Home, port: u16, more: &str) -> Agent {
         Agent::listening(home, &format!("127.0.0.1:{port}"), port, &format!("--keys keys/server.keys {more}"))
     }
 
@@ -41,12 +41,12 @@ impl Agent {
     }
 
     /// Returns its standard error so far.
-    pub fn says(&self) -> String {
+    pub(crate) fn says(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap()
     }
 
     /// Returns the PIDs of its clients' processes.
-    pub fn sessions(&self) -> Vec<u32> {
+    pub(crate) fn sessions(&self) -> Vec<u32> {
         let all = format!("/proc/{0}/task", self.child.id());
         let children =
             |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
@@ -56,7 +56,7 @@ impl Agent {
 }
 
 /// Returns the `--hosts` value for [`Agent::local`].
-pub fn socket(home: &Home, number: u16) -> String {
+pub(crate) fn socket(home: &Home, number: u16) -> String {
     format!("unix:{}/agent{number}.sock", home.work().display())
 }
 
@@ -68,7 +68,7 @@ impl Drop for Agent {
 }
 
 /// A short workload that does its own writes, and what reads it back.
-pub const WORKLOAD: &str = "name = \"w\"\n[target.data.file]\npath = \"data\"\nsize = \"8MiB\"\n[[phase]]\nname = \"read\"\n\
+pub(crate) const WORKLOAD: &str = "name = \"w\"\n[target.data.file]\npath = \"data\"\nsize = \"8MiB\"\n[[phase]]\nname = \"read\"\n\
                         stop.time = \"1s\"\n[[phase.workers]]\ntarget = \"data\"\nwork.blocks.mix.read = 1\n";
 
 // Protects the way from `--hosts` to one result: both hosts are measured, named and added up, the client's host is none of them, and
@@ -196,7 +196,7 @@ fn answer_to(at: &Path, bytes: &[u8]) -> String {
     said
 }
 
-pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 // Protects an agent from hostile clients: after any input it serves others, and leaks neither memory nor processes.
 #[test]
@@ -289,7 +289,7 @@ fn a_hostile_agent_does_no_harm() {
 }
 
 /// Starts `as fio --server` in a directory that its jobs may use.
-pub fn fio_server(home: &Home, port: u16, directory: &Path) -> Agent {
+pub(crate) fn fio_server(home: &Home, port: u16, directory: &Path) -> Agent {
     let mut command = home.command(["as", "fio", &format!("--server=ip:127.0.0.1,{port}")]);
     command.current_dir(directory).env("PLUMB_AGENT_ALLOW", directory);
     Agent::start(command, &home.work().join(format!("fio{port}.log")))

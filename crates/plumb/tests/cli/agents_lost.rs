@@ -53,7 +53,7 @@ impl Servers {
     }
 }
 
-pub fn address(host: usize) -> String {
+pub(crate) fn address(host: usize) -> String {
     format!("{NETWORK}.{}", 11 + host)
 }
 

@@ -253,7 +253,7 @@ fn is_number_of_directory(path: &str) -> bool {
 }
 
 /// Runs both tools, and says where their calls differ. The real one makes at least so many.
-pub fn compared(words: &str, calls_min: usize) -> Result<(), String> {
+pub(crate) fn compared(words: &str, calls_min: usize) -> Result<(), String> {
     let home = Home::new();
     let words: Vec<&str> = words.split_whitespace().collect();
     if words.contains(&"-Z") {
@@ -281,7 +281,7 @@ pub fn compared(words: &str, calls_min: usize) -> Result<(), String> {
 }
 
 /// The file of `-Z`.
-pub const NUMBERS: &str = "numbers";
+pub(crate) const NUMBERS: &str = "numbers";
 
 /// Random numbers for `-Z`, which are bytes of any value for the tool; those of text are enough to tell two orders apart.
 fn numbers() -> String {

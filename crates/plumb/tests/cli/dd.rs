@@ -78,7 +78,7 @@ fn ours(home: &Home) -> PathBuf {
     PathBuf::from(home.command([""]).get_program())
 }
 
-pub fn compare(lines: &[&str]) {
+pub(crate) fn compare(lines: &[&str]) {
     if !tools(&["/usr/bin/dd", "bash"]) {
         return;
     }

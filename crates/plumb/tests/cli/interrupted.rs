@@ -14,12 +14,12 @@ fn long(run_as: &str) -> String {
     )
 }
 
-pub fn signal(child: &Child, signal: Signal) {
+pub(crate) fn signal(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).unwrap();
 }
 
 /// Starts a run and waits until so many seconds of it are in the store.
-pub fn start_and_measure(home: &Home, line: &str, seconds: i64) -> Child {
+pub(crate) fn start_and_measure(home: &Home, line: &str, seconds: i64) -> Child {
     let child = home.start(line);
     wait_until("heartbeats are stored", || {
         // The database is in the making at first.
@@ -30,7 +30,7 @@ pub fn start_and_measure(home: &Home, line: &str, seconds: i64) -> Child {
 }
 
 /// Waits for the end; the exit code, and how long it took.
-pub fn end(child: Child) -> (i32, String, Duration) {
+pub(crate) fn end(child: Child) -> (i32, String, Duration) {
     let start = Instant::now();
     let output = child.wait_with_output().unwrap();
     (output.status.code().unwrap_or(-1), String::from_utf8(output.stdout).unwrap(), start.elapsed())

@@ -95,13 +95,13 @@ fn calls(text: &str, line: &Line) -> BTreeMap<String, Vec<String>> {
 }
 
 /// A command line of IOzone, and the files that it works on.
-pub struct Line {
+pub(crate) struct Line {
     pub words: String,
     pub files: Vec<String>,
 }
 
 impl Line {
-    pub fn new(words: &str, files: &[&str]) -> Line {
+    pub(crate) fn new(words: &str, files: &[&str]) -> Line {
         Line { words: words.to_owned(), files: files.iter().map(|file| (*file).to_owned()).collect() }
     }
 
@@ -134,7 +134,7 @@ impl Line {
 ///
 /// Threads of the real one share a generator of random numbers, and now and then their draws mix: with them, one of a few runs
 /// must be equal.
-pub fn compared(line: &Line) -> Result<(), String> {
+pub(crate) fn compared(line: &Line) -> Result<(), String> {
     let attempts = if line.words.split_whitespace().any(|word| word == "-T") { 3 } else { 1 };
     let mut outcome = Ok(());
     for _ in 0..attempts {

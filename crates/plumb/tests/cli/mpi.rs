@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// A launcher, and what it needs to start more processes than there are processors, also as root.
-pub struct Launcher {
+pub(crate) struct Launcher {
     program: &'static str,
     options: &'static [&'static str],
     transport: &'static str,
@@ -14,7 +14,7 @@ pub struct Launcher {
 }
 
 /// Hosts that a launcher reaches by an agent.
-pub struct Reached<'a> {
+pub(crate) struct Reached<'a> {
     pub names: &'a [String],
     pub agent: &'a Path,
     /// Of this machine, where they know it.
@@ -32,19 +32,19 @@ const LAUNCHERS: [Launcher; 2] = [
 ];
 
 /// Those that are here.
-pub fn launchers() -> impl Iterator<Item = &'static Launcher> {
+pub(crate) fn launchers() -> impl Iterator<Item = &'static Launcher> {
     LAUNCHERS.iter().filter(|launcher| needs::tools(&[launcher.program]))
 }
 
 impl Launcher {
     /// With words before the program, such as those of a shell.
-    pub fn command_after(&self, before: &[&str], home: &Home, ranks: u32, line: &str) -> Command {
+    pub(crate) fn command_after(&self, before: &[&str], home: &Home, ranks: u32, line: &str) -> Command {
         self.command(&[], before, home, ranks, line)
     }
 
     /// With so many ranks on each of these hosts. An agent starts what it is given on the host that it is given first; this machine has
     /// an address that the hosts know.
-    pub fn command_on(&self, hosts: &Reached<'_>, each: u32, home: &Home, line: &str) -> Command {
+    pub(crate) fn command_on(&self, hosts: &Reached<'_>, each: u32, home: &Home, line: &str) -> Command {
         let named: Vec<String> = hosts.names.iter().map(|name| format!("{name}:{each}")).collect();
         let (named, agent, own) = (named.join(","), hosts.agent.to_str().unwrap(), hosts.own_address);
         let network = format!("{own}/24");
@@ -94,7 +94,7 @@ const WRITES: &str = "name = \"writes\"\n[target.data.file]\npath = \"data\"\nsi
 const MANY: &str = "name = \"many\"\n[target.data.files]\npath = \"data\"\nsize = \"4KiB\"\ncount = 300\n[[phase]]\n\
                     name = \"read\"\n[[phase.workers]]\ntarget = \"data\"\nlimit.ops = 32\nwork.blocks.block = \"4KiB\"\n";
 
-pub fn phase<'a>(result: &'a Value, name: &str) -> &'a Value {
+pub(crate) fn phase<'a>(result: &'a Value, name: &str) -> &'a Value {
     result["phases"].as_array().unwrap().iter().find(|phase| phase["name"] == name).unwrap()
 }
 

@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Of the block for documentation (RFC 5737): nobody's real network is cut.
-pub const NETWORK: &str = "198.51.100";
+pub(crate) const NETWORK: &str = "198.51.100";
 
 /// Hosts that reach each other and this machine, which they are parts of.
-pub struct Hosts {
+pub(crate) struct Hosts {
     pub names: Vec<String>,
     bridge: String,
     /// Their addresses are those of other tests, too.
@@ -24,7 +24,7 @@ pub struct Hosts {
 static ONLY: Mutex<()> = Mutex::new(());
 
 impl Hosts {
-    pub fn new(count: usize) -> Hosts {
+    pub(crate) fn new(count: usize) -> Hosts {
         // A namespace goes a moment after the last process in it.
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = format!("{}{}", std::process::id() % 100_000, COUNT.fetch_add(1, Relaxed));
@@ -50,7 +50,7 @@ impl Hosts {
     }
 
     /// A command of this home on a host.
-    pub fn on(&self, host: usize, home: &Home, words: &[&str]) -> Command {
+    pub(crate) fn on(&self, host: usize, home: &Home, words: &[&str]) -> Command {
         let plain = home.command(words);
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.names[host]]).arg(plain.get_program()).args(plain.get_args());
@@ -65,7 +65,7 @@ impl Hosts {
     }
 
     /// What a launcher calls in the place of ssh: it runs a command line on a host.
-    pub fn agent(&self, home: &Home) -> PathBuf {
+    pub(crate) fn agent(&self, home: &Home) -> PathBuf {
         let text = "#!/bin/sh\n[ \"$1\" != -x ] || shift\nhost=$1\nshift\n\
                     exec ip netns exec \"$host\" unshare --uts sh -c 'hostname \"$0\" && exec sh -c \"$1\"' \"$host\" \"$*\"\n";
         let agent = home.file("agent", text);

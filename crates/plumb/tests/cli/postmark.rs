@@ -249,7 +249,7 @@ fn calls_are_those_of_the_real_tool() {
 }
 
 /// Runs both tools, and says where their calls differ. The real one makes at least so many.
-pub fn compared(script: &str, calls_min: usize) -> Result<(), String> {
+pub(crate) fn compared(script: &str, calls_min: usize) -> Result<(), String> {
     let home = Home::new();
     let path = home.file("c.pm", script);
     let path = path.to_str().unwrap();

@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// Writes 1 MiB over a file.
-pub fn workload(path: &Path) -> String {
+pub(crate) fn workload(path: &Path) -> String {
     format!(
         "name = \"over\"\n[target.data.file]\npath = {:?}\nsize = \"1MiB\"\n[[phase]]\nname = \"write\"\n[[phase.workers]]\n\
          target = \"data\"\nwork.blocks.block = \"64KiB\"\nwork.blocks.mix.write = 100\n",
@@ -17,7 +17,7 @@ pub fn workload(path: &Path) -> String {
 
 /// The setting that a refusal prints, `PLUMB_ALLOW=…`, taken apart as a shell would.
 #[track_caller]
-pub fn printed_setting(said: &Said) -> String {
+pub(crate) fn printed_setting(said: &Said) -> String {
     let after = said.err.split("PLUMB_ALLOW=").nth(1).unwrap_or_else(|| panic!("no setting in: {}", said.err));
     let script = format!("PLUMB_ALLOW={} ; printf %s \"$PLUMB_ALLOW\"", after.split([' ', ')', '\n']).next().unwrap());
     let output = std::process::Command::new("sh").arg("-c").arg(script).output().unwrap();

@@ -36,7 +36,7 @@ within  = ["depth"]
 metrics = ["read.iops"]
 "#;
 
-pub fn measured() -> Home {
+pub(crate) fn measured() -> Home {
     let home = Home::new();
     home.file("three-disks.toml", STUDY);
     home.plumb("study run three-disks.toml").expect(0);

@@ -38,7 +38,7 @@ fn files_are_prepared_used_and_removed() {
 }
 
 /// How often a command makes each call on its files.
-pub fn counts(home: &Home, command: &Command) -> BTreeMap<String, u64> {
+pub(crate) fn counts(home: &Home, command: &Command) -> BTreeMap<String, u64> {
     let text = traced(home, command, &["-y", "-e", "trace=pread64,pwrite64,fsync,fdatasync,msync"]);
     let mut counts = BTreeMap::new();
     for (_, call) in

@@ -25,7 +25,7 @@ fn beginning(path: &Path) -> Vec<u8> {
 
 /// The words of the shell that a refusal prints after `before`, up to a blank or bracket outside of quotes.
 #[track_caller]
-pub fn printed(said: &Said, before: &str) -> String {
+pub(crate) fn printed(said: &Said, before: &str) -> String {
     let after = said.err.split(before).nth(1).unwrap_or_else(|| panic!("no {before} in: {}", said.err));
     let mut quoted = false;
     let end = after.char_indices().find(|(_, c)| {

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 
 /// What happens behind the end of what is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lie {
+pub(crate) enum Lie {
     /// Addresses begin again at 0.
     Wraps,
     /// Writes are lost, reads are zeros.
@@ -18,7 +18,7 @@ pub enum Lie {
 }
 
 /// The device.
-pub struct Liar {
+pub(crate) struct Liar {
     pub device: PathBuf,
     directory: tempfile::TempDir,
     server: Option<JoinHandle<()>>,
@@ -26,7 +26,7 @@ pub struct Liar {
 
 impl Liar {
     /// It claims `claims` bytes and keeps `keeps`.
-    pub fn new(claims: u64, keeps: u64, lie: Lie) -> Liar {
+    pub(crate) fn new(claims: u64, keeps: u64, lie: Lie) -> Liar {
         let directory = tempfile::tempdir().unwrap();
         let fuse = OpenOptions::new().read(true).write(true).open("/dev/fuse").unwrap();
         // `mount` inherits it.

@@ -4,7 +4,7 @@ use crate::ctx::{Ctx, Run};
 use crate::{Level, Place};
 
 /// A case.
-pub struct Hand {
+pub(crate) struct Hand {
     /// Its id.
     pub id: &'static str,
     /// The page that says so.

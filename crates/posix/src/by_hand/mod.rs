@@ -16,8 +16,8 @@ mod times;
 mod unlinked;
 mod xattr;
 
-pub use case::Hand;
-pub use xattr::acl_bytes;
+pub(crate) use case::Hand;
+pub(crate) use xattr::acl_bytes;
 
 /// All, by subject.
 pub(crate) const HANDS: &[&[Hand]] = &[

@@ -326,7 +326,7 @@ fn acl_bytes_of(named: &[Entry], (owner, mask, other): (u16, u16, u16)) -> Vec<u
 }
 
 /// A list that needs more than the mode, to see whether there are lists: a user's entry beside those named.
-pub fn acl_bytes(named: &[(u16, u16, u32)]) -> Vec<u8> {
+pub(crate) fn acl_bytes(named: &[(u16, u16, u32)]) -> Vec<u8> {
     let mut entries = vec![(ACL_USER, 4, A.uid)];
     entries.extend(named);
     acl_bytes_of(&entries, (6, 4, 4))

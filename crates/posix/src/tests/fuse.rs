@@ -2,7 +2,7 @@
 //! protocol itself, so that tests need no library. Source of the layouts: linux/fuse.h, which is ABI.
 
 mod calls;
-pub mod faults;
+pub(super) mod faults;
 
 use crate::sys::{self, Stat, V, nr};
 use faults::{Faults, Instead};
@@ -136,7 +136,7 @@ const EMPTY_PATH: V<'static> = V::N(0x1000);
 const NOFOLLOW_PATH: V<'static> = V::N((libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC) as i64);
 
 /// Mounts the file system `source` on `at`. `list[defect]` is the defect.
-pub fn serve(
+pub(super) fn serve(
     source: &Path,
     at: &Path,
     defect: Arc<AtomicUsize>,
@@ -495,6 +495,6 @@ fn opened(fd: i64) -> Vec<u8> {
 }
 
 /// Unmounts it, also where something hangs.
-pub fn stop(at: &Path) {
+pub(super) fn stop(at: &Path) {
     let _ = sys::call(nr!(umount2), &[V::P(at.to_str().unwrap()), V::N(3)]);
 }

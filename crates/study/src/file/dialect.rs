@@ -56,7 +56,7 @@ impl DialectProblem {
 }
 
 /// The tool's own name.
-pub fn tool(dialect: &str) -> Option<&'static str> {
+pub(crate) fn tool(dialect: &str) -> Option<&'static str> {
     match dialect {
         "bonnie" => Some("bonnie++"),
         other => TOOLS.into_iter().find(|tool| *tool == other),
@@ -77,7 +77,7 @@ pub(crate) fn ram_unit(dialect: &str) -> RamUnit {
 ///
 /// # Errors
 /// What the tool would not take.
-pub fn work(form: &DialectForm, working_set: Option<Size>) -> Result<HostWork, DialectProblem> {
+pub(crate) fn work(form: &DialectForm, working_set: Option<Size>) -> Result<HostWork, DialectProblem> {
     let Some(tool) = tool(&form.dialect) else {
         let help = match nearest(&form.dialect, TOOLS) {
             Some(name) => format!("did you mean `{name}`?"),
@@ -333,7 +333,7 @@ fn postmark_takes(lines: &[String]) -> Result<(), DialectProblem> {
 }
 
 /// About what a tool moves, on a host with so much memory: bytes read, and bytes written. `None` where that is not known.
-pub fn moved_bytes(work: &HostWork, ram: Option<u64>) -> Option<(u64, u64)> {
+pub(crate) fn moved_bytes(work: &HostWork, ram: Option<u64>) -> Option<(u64, u64)> {
     let HostWork::Dialect { tool, args, stdin } = work else { return None };
     let depends = args.iter().chain([stdin]).any(|text| text.contains("${ram"));
     let ram = if depends { ram? as f64 } else { TRIAL_RAM_BYTES };

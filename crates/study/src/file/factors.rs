@@ -12,16 +12,16 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The factor that tells workloads apart where no other one does.
-pub const WORKLOAD: &str = "workload";
+pub(super) const WORKLOAD: &str = "workload";
 
 /// The factor that is the size of what a workload works on.
-pub const WORKING_SET: &str = "working-set";
+pub(super) const WORKING_SET: &str = "working-set";
 
 /// More combinations than anybody runs.
 const CELLS_MAX: usize = 10_000;
 
 /// What `[[factor]]`, `[sweep]` and the workloads say.
-pub struct Factors {
+pub(super) struct Factors {
     /// In the order of the file.
     pub all: Vec<StudyFactor>,
     /// Which of them chooses the workload.
@@ -42,7 +42,7 @@ fn key(name: &str) -> Segment {
 ///
 /// # Errors
 /// Names that do not exist, and levels that are not possible.
-pub fn read(form: &StudyForm, tree: &Table, workloads: &[WorkloadText]) -> Result<Factors, Vec<LocatedFailure>> {
+pub(super) fn read(form: &StudyForm, tree: &Table, workloads: &[WorkloadText]) -> Result<Factors, Vec<LocatedFailure>> {
     let mut reader = FactorReader { form, tree, workloads, all: Vec::new(), failures: Vec::new() };
     for (index, said) in form.factor.iter().enumerate() {
         reader.add(said, &[key("factor"), Segment::from(index)]);
@@ -241,7 +241,7 @@ fn level_value(tree: &Table, path: &[Segment], index: usize, level: &LevelForm) 
 
 /// A combination, and the workload that it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Combined {
+pub(super) struct Combined {
     /// The level of every factor.
     pub levels: Combination,
     /// Which workload.
@@ -261,7 +261,11 @@ impl Factors {
     ///
     /// # Errors
     /// Too many, or none.
-    pub fn combinations(&self, form: &StudyForm, workloads: &[WorkloadText]) -> Result<Vec<Combined>, LocatedFailure> {
+    pub(super) fn combinations(
+        &self,
+        form: &StudyForm,
+        workloads: &[WorkloadText],
+    ) -> Result<Vec<Combined>, LocatedFailure> {
         let place = self.all.first().map_or(0..0, |factor| factor.place.clone());
         let mut found = vec![Combination::new()];
         for factor in &self.all {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// What stands for the level of a factor in a combination in which it is not varied.
-pub const NONE: &str = "-";
+pub(super) const NONE: &str = "-";
 
 /// A factor with what is known of it.
 #[derive(Debug, Clone)]
@@ -44,7 +44,7 @@ pub(crate) struct FactorLevel {
 pub(crate) type Combination = BTreeMap<String, String>;
 
 /// Whether a condition holds for a combination. Factors that it does not have hold.
-pub fn holds(when: &WhenLevels, combination: &Combination) -> bool {
+pub(super) fn holds(when: &WhenLevels, combination: &Combination) -> bool {
     when.iter().all(|(factor, levels)| {
         combination.get(factor).is_none_or(|level| levels.as_slice().iter().any(|wanted| wanted.to_string() == *level))
     })
@@ -69,7 +69,7 @@ pub(crate) fn wrong_names(when: &WhenLevels, factors: &[StudyFactor], place: &Ra
 }
 
 /// There is no such name; the nearest one, or all.
-pub fn unknown<'a>(
+pub(super) fn unknown<'a>(
     what: &str,
     name: &str,
     known: impl Iterator<Item = &'a str> + Clone,
@@ -162,7 +162,7 @@ fn pieces(text: &str) -> Result<Vec<Piece<'_>>, ()> {
 }
 
 /// Names of the factors that the texts of a tree use.
-pub fn names_in(value: &Value, found: &mut Vec<String>) {
+pub(super) fn names_in(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Text(text) => {
             for piece in pieces(text).unwrap_or_default() {
@@ -236,7 +236,7 @@ impl LevelScope<'_> {
     }
 
     /// A text with all levels put in.
-    pub fn text(&self, text: &str, span: &Range<usize>, failures: &mut Vec<LocatedFailure>) -> String {
+    pub(super) fn text(&self, text: &str, span: &Range<usize>, failures: &mut Vec<LocatedFailure>) -> String {
         let Ok(pieces) = pieces(text) else {
             failures.push(LocatedFailure {
                 span: span.clone(),

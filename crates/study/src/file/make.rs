@@ -32,7 +32,7 @@ const RUNS_MAX: u64 = 100_000;
 ///
 /// # Errors
 /// What makes no sense.
-pub fn plan(
+pub(super) fn plan(
     document: &Document<'_>,
     tree: &Node,
     scale: &str,

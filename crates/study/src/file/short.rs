@@ -90,7 +90,7 @@ pub(crate) enum ShortOp {
 
 impl ShortOp {
     /// By their keys.
-    pub const ALL: [(&'static str, ShortOp); 6] = [
+    pub(super) const ALL: [(&'static str, ShortOp); 6] = [
         ("write", ShortOp::Write),
         ("rewrite", ShortOp::Rewrite),
         ("read", ShortOp::Read),
@@ -129,10 +129,10 @@ pub(crate) struct OpProblem {
 }
 
 /// Sizes of files by their paths, of all workloads: what one reads, another may have said.
-pub type FileSizes = BTreeMap<PathBuf, Size>;
+pub(super) type FileSizes = BTreeMap<PathBuf, Size>;
 
 /// Its file where none is named.
-pub const DATA: &str = "data";
+pub(super) const DATA: &str = "data";
 
 /// The size where none is said.
 const DEFAULT_SIZE: Size = Size::Bytes(Bytes(1 << 30));
@@ -141,7 +141,7 @@ const DEFAULT_SIZE: Size = Size::Bytes(Bytes(1 << 30));
 ///
 /// # Errors
 /// What makes no sense.
-pub fn workload(
+pub(super) fn workload(
     name: &str,
     ops: &[SaidOp],
     place: &PlotPlace,
@@ -179,7 +179,7 @@ struct File {
 }
 
 /// The path below the directory of the target: what a workload calls `/mnt/raid/f` is `f` there.
-pub fn below(path: &Path, place: &PlotPlace) -> PathBuf {
+pub(super) fn below(path: &Path, place: &PlotPlace) -> PathBuf {
     path.strip_prefix(&place.dir).unwrap_or(path).to_owned()
 }
 

@@ -11,7 +11,7 @@ use plumb_workload_text::native::{Document, LocatedFailure, place_of};
 use std::ops::Range;
 
 /// The host that is this machine.
-pub const LOCAL: &str = "local";
+pub(super) const LOCAL: &str = "local";
 
 /// Plots of each combination where nobody says.
 pub(super) const PLOTS: u32 = 3;

@@ -40,7 +40,7 @@ pub(crate) struct PlotPlace {
 }
 
 /// The directory of runs that touch none.
-pub const NOWHERE: &str = "/tmp";
+pub(super) const NOWHERE: &str = "/tmp";
 
 impl Study<'_> {
     /// Where a cell runs, on what these steps have built and mounted.

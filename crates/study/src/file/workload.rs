@@ -185,7 +185,7 @@ pub(crate) struct MadeWork {
 ///
 /// # Errors
 /// What is neither one workload nor several by name.
-pub fn all(document: &Document<'_>, tree: &Table, study: &str) -> Result<Vec<WorkloadText>, StudyError> {
+pub(super) fn all(document: &Document<'_>, tree: &Table, study: &str) -> Result<Vec<WorkloadText>, StudyError> {
     let Some((key, value)) = tree.get_key_value("workload") else { return Ok(Vec::new()) };
     let failed = |span, message: String, help: &str| {
         Err(document.failures(vec![LocatedFailure { span, message, help: help.to_owned() }]).into())
@@ -250,7 +250,7 @@ fn one(document: &Document<'_>, name: String, place: Range<usize>, value: &Node)
 }
 
 /// The sizes that all workloads say of their files, as far as no level decides them.
-pub fn sizes(document: &Document<'_>, workloads: &[WorkloadText], place: &PlotPlace) -> FileSizes {
+pub(super) fn sizes(document: &Document<'_>, workloads: &[WorkloadText], place: &PlotPlace) -> FileSizes {
     let mut found = FileSizes::new();
     for workload in workloads {
         let Some(table) = workload.table.get_ref().as_table() else { continue };
@@ -283,7 +283,7 @@ impl WorkloadReader<'_> {
     ///
     /// # Errors
     /// What does not fit or makes no sense, where it stands.
-    pub fn read(&self, text: &WorkloadText, files: &mut dyn StudyFiles) -> Result<MadeWork, StudyError> {
+    pub(super) fn read(&self, text: &WorkloadText, files: &mut dyn StudyFiles) -> Result<MadeWork, StudyError> {
         let raw = text.table.get_ref().as_table().expect("a workload is a table");
         let says = |key: &str| raw.contains_key(key);
         let ram_unit = match raw.get("dialect").map(Spanned::get_ref) {

@@ -8,7 +8,7 @@ use plumb_workload::{Target, Workload};
 use std::time::{Duration, Instant};
 
 /// Runs of each work in a session: their mean is then near that of the session, and more of them tell nothing of other sessions.
-pub const RUNS: u32 = 6;
+pub(super) const RUNS: u32 = 6;
 
 /// A place that is measured alone.
 pub struct AloneRequest<'a> {

@@ -12,7 +12,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Name of the phase that is timed.
-pub const WRITE: &str = "write";
+pub(super) const WRITE: &str = "write";
 
 /// Letters of random names.
 const LETTERS: &[u8; 36] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";

@@ -38,7 +38,7 @@ pub(crate) struct FileStorage {
 
 /// A workload definition for files.
 #[derive(Debug, Clone, PartialEq)]
-pub struct FileWork {
+pub(super) struct FileWork {
     pub(super) name: String,
     pub(super) line: usize,
     pub(super) file_systems: Vec<String>,

@@ -2,7 +2,7 @@
 
 /// What is done to files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operation {
+pub(super) enum Operation {
     /// Opened, read and closed.
     Read,
     /// Opened, written and closed.

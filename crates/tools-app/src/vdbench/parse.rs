@@ -4,7 +4,7 @@ use super::usage_error::{Placed, Reason};
 
 /// A parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Parameter {
+pub(super) struct Parameter {
     /// In lower case.
     pub key: String,
     /// Its values; several only in parentheses.
@@ -33,7 +33,7 @@ impl Parameter {
 ///
 /// # Errors
 /// The line, and what is wrong with it.
-pub fn parameters(text: &str) -> Result<Vec<Parameter>, Placed> {
+pub(super) fn parameters(text: &str) -> Result<Vec<Parameter>, Placed> {
     let mut found = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim();
@@ -109,12 +109,12 @@ fn values(mut list: &str) -> Vec<String> {
 }
 
 /// A number as vdbench's scanner reads it: with a fraction, and with K, M, G, T or H, each also with a B (`512kb`, `1.5g`).
-pub fn size(text: &str) -> Option<u64> {
+pub(super) fn size(text: &str) -> Option<u64> {
     scaled(text, 1 << 20)
 }
 
 /// A time: seconds, minutes (`90m`) or hours (`2h`). As a time, M is minutes.
-pub fn seconds(text: &str) -> Option<u64> {
+pub(super) fn seconds(text: &str) -> Option<u64> {
     scaled(text.strip_suffix(['s', 'S']).unwrap_or(text), 60).filter(|seconds| *seconds <= u64::from(u32::MAX))
 }
 
@@ -141,7 +141,7 @@ fn scaled(text: &str, m: u64) -> Option<u64> {
 }
 
 /// The numbers of a list: single ones, and `FIRST-LAST,STEP` or `FIRST-LAST,d`, which doubles.
-pub fn numbers(values: &[String], read: fn(&str) -> Option<u64>) -> Option<Vec<u64>> {
+pub(super) fn numbers(values: &[String], read: fn(&str) -> Option<u64>) -> Option<Vec<u64>> {
     /// More than this nobody has written on purpose.
     const NUMBERS_MAX: usize = 1000;
     if let [range, step] = values

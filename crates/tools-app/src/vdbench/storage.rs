@@ -2,7 +2,7 @@
 
 /// A storage definition.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Storage {
+pub(super) struct Storage {
     pub(super) name: String,
     pub(super) line: usize,
     pub(super) path: String,
@@ -22,14 +22,14 @@ pub struct Storage {
 
 /// How a file or device is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Opened {
+pub(super) struct Opened {
     pub(super) direct: bool,
     pub(super) sync: bool,
 }
 
 /// How large transfers are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Transfers {
+pub(super) enum Transfers {
     /// Always so.
     Fixed(u64),
     /// Sizes, each with its per cent.
@@ -38,7 +38,7 @@ pub enum Transfers {
 
 /// A workload definition.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Work {
+pub(super) struct Work {
     pub(super) name: String,
     pub(super) line: usize,
     pub(super) storage: Vec<String>,

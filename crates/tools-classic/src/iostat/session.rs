@@ -1,7 +1,7 @@
 //! Consecutive reports, each since the previous sample.
 
 use super::print::{self, FrameEnvironment};
-pub use super::report::{CpuShares, Report};
+pub(crate) use super::report::{CpuShares, Report};
 use super::{DeviceNames, IostatSettings, TableLayout};
 use plumb_result::blocks::{CpuTicks, MachineLook};
 

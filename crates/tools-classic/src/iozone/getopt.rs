@@ -16,17 +16,17 @@ pub(crate) struct ReadOption {
 }
 
 /// Parts a command line; `-F` takes what is left of it.
-pub struct Words(Parser);
+pub(crate) struct Words(Parser);
 
 impl Words {
-    pub fn new(words: &[String]) -> Words {
+    pub(crate) fn new(words: &[String]) -> Words {
         let mut parser = Parser::from_args(words.to_vec());
         parser.set_short_equals(false);
         Words(parser)
     }
 
     /// The next N arguments, as for `-F`.
-    pub fn take(&mut self, count: usize) -> Vec<String> {
+    pub(crate) fn take(&mut self, count: usize) -> Vec<String> {
         self.0.try_raw_args().into_iter().flatten().take(count).map(text).collect()
     }
 
@@ -34,7 +34,7 @@ impl Words {
     ///
     /// # Errors
     /// An unknown option, or a missing argument.
-    pub fn next(&mut self) -> Result<Option<ReadOption>, IozoneUsageError> {
+    pub(crate) fn next(&mut self) -> Result<Option<ReadOption>, IozoneUsageError> {
         loop {
             match self.0.next() {
                 Ok(Some(Arg::Short(letter))) => return self.option(letter).map(Some),

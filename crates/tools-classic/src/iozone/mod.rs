@@ -25,5 +25,5 @@ pub use machine::Machine;
 pub use pass::{Pass, Test};
 pub use published::published;
 pub use settings::read::read;
-pub use settings::{IozoneSettings, Rate, Telemetry, TestMode, WrittenContent};
+pub use settings::{IozoneSettings, Rate, TestMode, WrittenContent};
 pub use usage_error::IozoneUsageError;

@@ -4,7 +4,7 @@ use plumb_tools::options::Takes::{Nothing, Value};
 use plumb_tools::options::{Opt, Table, long};
 
 /// In the order of the help.
-pub const OPTIONS: &[Opt] = &[
+pub(crate) const OPTIONS: &[Opt] = &[
     long("a", Nothing, "Full automatic mode: all record sizes for all file sizes"),
     long("A", Nothing, "As -a -z -i 0 -i 1"),
     long(
@@ -110,13 +110,13 @@ pub const OPTIONS: &[Opt] = &[
 ];
 
 /// Those that are Plumb's own, with two dashes.
-pub const OWN: &[(&str, &str)] = &[
+pub(crate) const OWN: &[(&str, &str)] = &[
     ("compat=strict", "Follow IOzone 3.489 exactly, including its errors"),
     ("xlsx=FILE", "Write a workbook with charts and a heat map"),
     ("repeat=#", "Run all tests N times; rates are means, and the workbook has their intervals"),
 ];
 
 /// The row of an option.
-pub fn find(name: &str) -> Option<&'static Opt> {
+pub(crate) fn find(name: &str) -> Option<&'static Opt> {
     Table(&[OPTIONS]).named(name)
 }

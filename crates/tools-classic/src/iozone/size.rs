@@ -2,7 +2,7 @@
 
 /// A size that was said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sized {
+pub(crate) struct Sized {
     /// As IOzone takes it: the whole number at its beginning, and the unit of its last letter.
     pub taken_bytes: i64,
     /// The intended size; equal to the other if there is no difference.
@@ -10,7 +10,7 @@ pub struct Sized {
 }
 
 /// The whole number at the beginning of a text, as `atoll` reads it.
-pub fn whole(text: &str) -> i64 {
+pub(crate) fn whole(text: &str) -> i64 {
     let text = text.trim_start();
     let digits_at = usize::from(text.starts_with(['-', '+']));
     let end = text[digits_at..].find(|c: char| !c.is_ascii_digit()).map_or(text.len(), |at| at + digits_at);
@@ -18,7 +18,7 @@ pub fn whole(text: &str) -> i64 {
 }
 
 /// A size. A bare number is kB.
-pub fn size(text: &str) -> Sized {
+pub(crate) fn size(text: &str) -> Sized {
     let unit = |letter: Option<char>| match letter.map(|letter| letter.to_ascii_lowercase()) {
         Some('m') => 1i64 << 20,
         Some('g') => 1 << 30,

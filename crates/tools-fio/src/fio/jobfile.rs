@@ -53,7 +53,7 @@ pub fn kind_of(name: &str) -> SectionKind {
 }
 
 /// Reads one job file after another.
-pub struct JobFileReader<'a> {
+pub(crate) struct JobFileReader<'a> {
     /// The machine.
     pub machine: &'a Machine,
     /// Where included files come from.
@@ -68,7 +68,7 @@ pub struct JobFileReader<'a> {
 
 impl JobFileReader<'_> {
     /// The sections of a file's text.
-    pub fn sections(&mut self, path: &str, text: &str) -> Vec<Section> {
+    pub(crate) fn sections(&mut self, path: &str, text: &str) -> Vec<Section> {
         let path: Arc<str> = path.into();
         let mut sections: Vec<Section> = Vec::new();
         let mut inside = Inside::Nothing;

@@ -35,12 +35,12 @@ impl Report {
 }
 
 /// Local time, as mdtest prints it.
-pub fn now() -> String {
+pub(crate) fn now() -> String {
     jiff::Zoned::now().strftime("%m/%d/%Y %H:%M:%S").to_string()
 }
 
 /// System and host, and with `-v -v` the kernel.
-pub fn machine(verbosity: u32) -> String {
+pub(crate) fn machine(verbosity: u32) -> String {
     let names = rustix::system::uname();
     let all = [names.sysname(), names.nodename(), names.release(), names.version(), names.machine()];
     let shown = if verbosity >= 2 { all.len() } else { 2 };
@@ -54,7 +54,7 @@ pub(crate) fn seed_by_clock() -> i32 {
 }
 
 /// The file system of a path, or of what is there of it.
-pub fn file_system(path: &Path) -> FileSystem {
+pub(crate) fn file_system(path: &Path) -> FileSystem {
     let there = path.ancestors().find(|path| path.exists()).unwrap_or(Path::new("."));
     let there = if there.as_os_str().is_empty() { Path::new(".") } else { there };
     rustix::fs::statvfs(there).map_or_else(
@@ -69,7 +69,7 @@ pub fn file_system(path: &Path) -> FileSystem {
 }
 
 /// The other ranks, where a launcher started several.
-pub fn launched() -> Option<Launched> {
+pub(crate) fn launched() -> Option<Launched> {
     let ranks = plumb_cli::ranks::joined()?;
     let hosts = ranks.roster().hosts();
     let beside_rank_0 = hosts.iter().find(|host| host.ranks.contains(&0)).map(|host| host.ranks.clone());
@@ -84,7 +84,7 @@ pub(crate) fn report_ignored(ignored: &[(String, &'static str)]) {
 }
 
 /// The number that a file keeps: what a stonewall let through.
-pub fn read_count(path: &str) -> Option<u64> {
+pub(crate) fn read_count(path: &str) -> Option<u64> {
     std::fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 

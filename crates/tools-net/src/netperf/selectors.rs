@@ -181,7 +181,7 @@ pub const SELECTORS: &[(&str, &str)] = &[
 ];
 
 /// Where `ALL` begins another block of columns.
-pub const BLOCKS: [&str; 3] = ["LOCAL_CPU_UTIL", "LOCAL_SEND_THROUGHPUT", "LOCAL_SYSNAME"];
+pub(super) const BLOCKS: [&str; 3] = ["LOCAL_CPU_UTIL", "LOCAL_SEND_THROUGHPUT", "LOCAL_SYSNAME"];
 
 /// The selectors of a list: names with commas, or `ALL`; none where the text is empty.
 ///
@@ -207,7 +207,7 @@ const OF_PROCESSORS: &str = "LOCAL_CPU_UTIL,LOCAL_CPU_PERCENT_USER,LOCAL_CPU_PER
     LOCAL_SD,REMOTE_SD,SD_UNITS";
 
 /// Returns what is printed where no list is given. Source: what netperf 2.7.0 prints.
-pub fn usual(direction: Direction, with_cpu: bool) -> Vec<&'static str> {
+pub(super) fn usual(direction: Direction, with_cpu: bool) -> Vec<&'static str> {
     let names = match direction {
         Direction::ToServer => "LSS_SIZE_END,RSR_SIZE_END,LOCAL_SEND_SIZE,ELAPSED_TIME,THROUGHPUT,THROUGHPUT_UNITS",
         Direction::ToClient => "RSS_SIZE_END,LSR_SIZE_END,REMOTE_SEND_SIZE,ELAPSED_TIME,THROUGHPUT,THROUGHPUT_UNITS",

@@ -9,7 +9,7 @@ const PIECES_MAX: usize = 128;
 const FIRST_BITS: u32 = 20;
 
 /// Reads, writes, flushes and all else.
-pub type Counts = [u64; 4];
+pub(crate) type Counts = [u64; 4];
 
 /// Ops by kind, in pieces of time of the same length, from the first op on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use std::process::Output;
 /// How a trial ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Ending {
+pub(super) enum Ending {
     /// With verdicts.
     Judged(Verdicts),
     /// Without an answer; why.
@@ -20,7 +20,7 @@ pub enum Ending {
 
 /// The verdicts of one trial. Nothing differs, so every claim is false.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Verdicts {
+pub(super) struct Verdicts {
     /// Faster, slower, fewer or more, in words.
     pub claims: Vec<String>,
     /// Fewer or more of what every run of a side counted the same.
@@ -41,7 +41,7 @@ pub struct Verdicts {
 
 impl Verdicts {
     /// Adds those of another trial.
-    pub fn add(&mut self, other: &Verdicts) {
+    pub(super) fn add(&mut self, other: &Verdicts) {
         self.claims.extend(other.claims.iter().cloned());
         self.exact_claims.extend(other.exact_claims.iter().cloned());
         self.equivalent += other.equivalent;
@@ -52,7 +52,7 @@ impl Verdicts {
     }
 
     /// Whether nothing was judged: too few runs were left, or time was up.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         let claims = self.claims.len() + self.exact_claims.len();
         claims == 0 && self.equivalent + self.cannot_tell + self.fragile == 0
     }
@@ -72,7 +72,7 @@ impl Verdicts {
     }
 
     /// `2 equivalent, 1 cannot tell`.
-    pub fn line(&self) -> String {
+    pub(super) fn line(&self) -> String {
         let parts = [
             (self.claims.len() as u32, "FALSE"),
             (self.exact_claims.len() as u32, "FALSE exact"),
@@ -111,7 +111,7 @@ fn in_words(contrast: &Contrast) -> String {
 }
 
 /// What `plumb compare --json` printed.
-pub fn of_comparison(output: &Output) -> Ending {
+pub(super) fn of_comparison(output: &Output) -> Ending {
     ending(output, |comparison: Comparison| {
         let mut verdicts = Verdicts { rejected: comparison.left_out.len() as u32, ..Verdicts::default() };
         comparison.contrasts.iter().filter(|one| !one.rejected).for_each(|contrast| verdicts.count(contrast));
@@ -120,7 +120,7 @@ pub fn of_comparison(output: &Output) -> Ending {
 }
 
 /// What `plumb study run --json` printed.
-pub fn of_study(output: &Output) -> Ending {
+pub(super) fn of_study(output: &Output) -> Ending {
     ending(output, |report: StudyReport| {
         let mut verdicts = Verdicts { rejected: report.counts.rejected, ..Verdicts::default() };
         for contrast in &report.contrasts {
@@ -135,7 +135,7 @@ pub fn of_study(output: &Output) -> Ending {
 }
 
 /// What `plumb gate --json` printed: of equals, `regression` is false.
-pub fn of_gate(output: &Output) -> Ending {
+pub(super) fn of_gate(output: &Output) -> Ending {
     ending(output, |gate: Gate| {
         let mut verdicts = Verdicts { rejected: gate.left_out.len() as u32, ..Verdicts::default() };
         match gate.answer {

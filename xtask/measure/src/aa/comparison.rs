@@ -14,7 +14,7 @@ const SIZE: &str = "24MiB";
 
 /// How two equal places are had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pair {
+pub(super) enum Pair {
     /// Two new file systems of one kind, each on a device of its own.
     Twins,
     /// One directory, twice.
@@ -23,7 +23,7 @@ pub enum Pair {
 
 impl Pair {
     /// As a trial is told.
-    pub const fn name(self) -> &'static str {
+    pub(super) const fn name(self) -> &'static str {
         match self {
             Pair::Twins => "two of the same",
             Pair::Same => "one twice",
@@ -32,7 +32,7 @@ impl Pair {
 }
 
 /// Runs a comparison. Each kind of storage, then each pair, then each work is met in turn: 64 are all of them once.
-pub fn run(site: &Site<'_>, index: u32, seed: u64) -> Result<(String, Ending)> {
+pub(super) fn run(site: &Site<'_>, index: u32, seed: u64) -> Result<(String, Ending)> {
     let index = index as usize;
     let storage = STORAGES[index % STORAGES.len()];
     let pair = if (index / STORAGES.len()).is_multiple_of(2) { Pair::Twins } else { Pair::Same };

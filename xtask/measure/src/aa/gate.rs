@@ -16,7 +16,7 @@ const SIZE: &str = "24MiB";
 const STORAGES: [Storage; 2] = [Storage::Memory, Storage::Disk(FileSystem::Ext4)];
 
 /// Runs a gate. Each kind of storage, then each pair, then each work is met in turn: 32 are all of them once.
-pub fn run(site: &Site<'_>, index: u32, seed: u64) -> Result<(String, Ending)> {
+pub(super) fn run(site: &Site<'_>, index: u32, seed: u64) -> Result<(String, Ending)> {
     let index = index as usize;
     let storage = STORAGES[index % STORAGES.len()];
     let pair = if (index / STORAGES.len()).is_multiple_of(2) { Pair::Twins } else { Pair::Same };

@@ -8,7 +8,7 @@ mod answer;
 mod comparison;
 mod gate;
 mod places;
-pub mod power;
+pub(crate) mod power;
 mod study;
 mod tally;
 
@@ -28,7 +28,7 @@ const LOST_MOST: f64 = 0.1;
 
 /// What was asked for.
 #[derive(Debug)]
-pub struct Options {
+pub(crate) struct Options {
     comparisons: u32,
     studies: u32,
     gates: u32,
@@ -39,7 +39,7 @@ pub struct Options {
 
 impl Options {
     /// Reads the arguments after `aa`.
-    pub fn parse(arguments: &[&str]) -> Result<Options> {
+    pub(crate) fn parse(arguments: &[&str]) -> Result<Options> {
         let work = xtask::tools::target_directory().join("aa");
         let mut options = Options { comparisons: 100, studies: 60, gates: 0, seed: 1, binary: None, work };
         let mut arguments = arguments.iter();
@@ -66,7 +66,7 @@ impl Options {
     }
 
     /// `cargo xtask aa gate`: gates and nothing else, unless that is asked for.
-    pub fn of_gates(arguments: &[&str]) -> Result<Options> {
+    pub(crate) fn of_gates(arguments: &[&str]) -> Result<Options> {
         let gates = ["--comparisons", "0", "--studies", "0", "--gates", "200"];
         Options::parse(&gates.iter().chain(arguments).copied().collect::<Vec<_>>())
     }
@@ -102,7 +102,7 @@ impl Site<'_> {
 }
 
 /// Runs the trials that are still to come, prints the rates, and fails where they break the promise.
-pub fn run(options: &Options) -> Result<()> {
+pub(crate) fn run(options: &Options) -> Result<()> {
     ensure!(xtask::packages::is_root(), "aa makes file systems on loop devices and mounts them: run it as root");
     let plumb = xtask::tools::plumb(options.binary.as_deref(), xtask::tools::Profile::Release)?;
     std::fs::create_dir_all(&options.work).with_context(|| format!("making {}", options.work.display()))?;

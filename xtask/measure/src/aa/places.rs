@@ -9,11 +9,11 @@ use std::process::Command;
 /// XFS refuses less than 300 MiB.
 const DISK_BYTES: u64 = 400 << 20;
 /// What trials are called while they are under way.
-pub const TRIAL: &str = "trial-";
+pub(super) const TRIAL: &str = "trial-";
 
 /// Where a comparison takes place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Storage {
+pub(super) enum Storage {
     /// A file system on a loop device.
     Disk(FileSystem),
     /// A tmpfs.
@@ -21,7 +21,7 @@ pub enum Storage {
 }
 
 /// Each of them.
-pub const STORAGES: [Storage; 4] = [
+pub(super) const STORAGES: [Storage; 4] = [
     Storage::Disk(FileSystem::Ext4),
     Storage::Disk(FileSystem::Xfs),
     Storage::Disk(FileSystem::Btrfs),
@@ -30,7 +30,7 @@ pub const STORAGES: [Storage; 4] = [
 
 impl Storage {
     /// As mount(8) calls it.
-    pub const fn name(self) -> &'static str {
+    pub(super) const fn name(self) -> &'static str {
         match self {
             Storage::Disk(kind) => kind.name(),
             Storage::Memory => "tmpfs",
@@ -39,14 +39,14 @@ impl Storage {
 }
 
 /// A mounted file system, taken down when it is dropped.
-pub enum Mounted {
+pub(super) enum Mounted {
     Disk(MountedLoop),
     Memory(Tmpfs),
 }
 
 impl Mounted {
     /// A new one below `folder`, which belongs to the side `letter`; disks are images that `work` has for each side.
-    pub fn of(storage: Storage, work: &Path, folder: &Path, letter: char) -> Result<Mounted> {
+    pub(super) fn of(storage: Storage, work: &Path, folder: &Path, letter: char) -> Result<Mounted> {
         let place = folder.join(letter.to_string());
         let mounted = match storage {
             Storage::Disk(kind) => {
@@ -62,7 +62,7 @@ impl Mounted {
     }
 
     /// Where it is mounted.
-    pub fn place(&self) -> &Path {
+    pub(super) fn place(&self) -> &Path {
         match self {
             Mounted::Disk(disk) => disk.place(),
             Mounted::Memory(memory) => memory.place(),
@@ -85,7 +85,7 @@ fn disk(work: &Path, letter: char) -> Result<PathBuf> {
 }
 
 /// Takes down what trials below `work` left that were killed: mounts, loop devices, directories.
-pub fn take_down_what_was_left(work: &Path) -> Result<()> {
+pub(super) fn take_down_what_was_left(work: &Path) -> Result<()> {
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").context("/proc/self/mountinfo")?;
     for place in mounted_below(&mounts, work).into_iter().rev() {
         xtask::tools::run(Command::new("umount").arg(place))?;

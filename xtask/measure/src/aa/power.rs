@@ -11,7 +11,7 @@ use std::process::Command;
 
 /// What was asked for.
 #[derive(Debug)]
-pub struct Options {
+pub(crate) struct Options {
     trials: u64,
     only: String,
     binary: Option<PathBuf>,
@@ -21,7 +21,7 @@ pub struct Options {
 
 impl Options {
     /// Reads the arguments after `aa power`.
-    pub fn parse(arguments: &[&str]) -> Result<Options> {
+    pub(crate) fn parse(arguments: &[&str]) -> Result<Options> {
         let mut options = Options { trials: 200, only: String::new(), binary: None, real: None };
         let mut arguments = arguments.iter();
         while let Some(&argument) = arguments.next() {
@@ -146,7 +146,7 @@ const REAL_SIZE: &str = "64MiB";
 const MEMORY_BYTES: u64 = 400 << 20;
 
 /// Runs every scenario, prints what came of it, and fails where a bar is missed beyond chance.
-pub fn run(options: &Options) -> Result<()> {
+pub(crate) fn run(options: &Options) -> Result<()> {
     let plumb = xtask::tools::plumb(options.binary.as_deref(), xtask::tools::Profile::Release)?;
     if let Some(work) = &options.real {
         ensure!(xtask::packages::is_root(), "--real makes file systems and mounts them: run it as root");

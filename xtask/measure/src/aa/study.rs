@@ -177,7 +177,7 @@ impl Design {
 }
 
 /// Runs a study.
-pub fn run(site: &Site<'_>, index: u32, seed: u64) -> Result<(String, Ending)> {
+pub(super) fn run(site: &Site<'_>, index: u32, seed: u64) -> Result<(String, Ending)> {
     let design = Design::of(index);
     let folder = tempfile::Builder::new().prefix(TRIAL).tempdir_in(site.work)?;
     let file = folder.path().join("study.toml");

@@ -10,7 +10,7 @@ use std::path::Path;
 /// What a trial is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub(super) enum Kind {
     /// A `plumb compare`.
     Comparison,
     /// A `plumb study run`.
@@ -21,7 +21,7 @@ pub enum Kind {
 
 /// A trial that has ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Record {
+pub(super) struct Record {
     /// What it is.
     pub kind: Kind,
     /// Its number among those of its kind.
@@ -38,7 +38,7 @@ pub struct Record {
 
 impl Record {
     /// In one line.
-    pub fn line(&self) -> String {
+    pub(super) fn line(&self) -> String {
         let kind = match self.kind {
             Kind::Comparison => "comparison",
             Kind::Study => "study",
@@ -54,14 +54,14 @@ impl Record {
 }
 
 /// All of them.
-pub struct Tally {
+pub(super) struct Tally {
     records: Vec<Record>,
     file: File,
 }
 
 impl Tally {
     /// What the file has; a line that a kill cut short is a trial that did not end.
-    pub fn open(path: &Path) -> Result<Tally> {
+    pub(super) fn open(path: &Path) -> Result<Tally> {
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
@@ -77,17 +77,17 @@ impl Tally {
     }
 
     /// Whether a trial has ended.
-    pub fn has(&self, kind: Kind, index: u32) -> bool {
+    pub(super) fn has(&self, kind: Kind, index: u32) -> bool {
         self.records.iter().any(|record| record.kind == kind && record.index == index)
     }
 
     /// Every trial that has ended.
-    pub fn records(&self) -> impl Iterator<Item = &Record> {
+    pub(super) fn records(&self) -> impl Iterator<Item = &Record> {
         self.records.iter()
     }
 
     /// Keeps a trial, on the disk before anything else is tried.
-    pub fn keep(&mut self, record: Record) -> Result<()> {
+    pub(super) fn keep(&mut self, record: Record) -> Result<()> {
         let line = serde_json::to_string(&record)?;
         writeln!(self.file, "{line}").and_then(|()| self.file.sync_data()).context("keeping a trial")?;
         self.records.push(record);

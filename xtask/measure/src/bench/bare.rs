@@ -10,12 +10,12 @@ use std::path::Path;
 use std::time::Instant;
 
 /// The shape that Plumb gives the same tree: files in the directories of one level.
-pub const FILES: u32 = 200_000;
-pub const WIDTH: u32 = 100;
+pub(super) const FILES: u32 = 200_000;
+pub(super) const WIDTH: u32 = 100;
 
 /// Where the loop has its names from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NamesFrom {
+pub(super) enum NamesFrom {
     /// Each is written before its system call, digit by digit: what any program does whose names are numbers.
     Numbers,
     /// All were made beforehand and lie in memory, in order.
@@ -24,7 +24,7 @@ pub enum NamesFrom {
 
 /// Rates of the three parts.
 #[derive(Debug, Clone, Copy)]
-pub struct Rates {
+pub(super) struct Rates {
     /// `openat(O_CREAT|O_EXCL)` and `close`.
     pub create: Speed,
     /// `newfstatat`.
@@ -53,7 +53,7 @@ fn digits(field: &mut [u8], number: u32) {
 
 /// Creates the files below `folder`, stats each, removes them; in a second thread, as Plumb's workers are: the
 /// kernel counts references to descriptors that threads share, and does not where there is one thread alone.
-pub fn run(folder: &Path, names: NamesFrom) -> Result<Rates> {
+pub(super) fn run(folder: &Path, names: NamesFrom) -> Result<Rates> {
     let worker = std::thread::scope(|scope| scope.spawn(|| run_here(folder, names)).join());
     worker.map_err(|_| anyhow::anyhow!("the bare loop panicked"))?
 }

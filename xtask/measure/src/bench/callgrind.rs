@@ -9,7 +9,7 @@ const MANY: u64 = 1_200_000;
 
 /// Instructions of one op: the difference of a long run and a short one over the difference of their ops, so that
 /// starting, ending and reporting cancel out. `command` makes the run of N ops.
-pub fn instructions_per_op(mut command: impl FnMut(u64) -> Result<Command>) -> Result<f64> {
+pub(super) fn instructions_per_op(mut command: impl FnMut(u64) -> Result<Command>) -> Result<f64> {
     let few = instructions(&command(FEW)?)?;
     let many = instructions(&command(MANY)?)?;
     Ok((many as f64 - few as f64) / (MANY - FEW) as f64)

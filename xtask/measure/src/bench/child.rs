@@ -8,7 +8,7 @@ use wait4::Wait4;
 ///
 /// # Errors
 /// The child cannot be waited for.
-pub fn wait(mut child: Child) -> io::Result<(ExitStatus, f64)> {
+pub(super) fn wait(mut child: Child) -> io::Result<(ExitStatus, f64)> {
     let ended = child.wait4()?;
     Ok((ended.status, (ended.rusage.utime + ended.rusage.stime).as_secs_f64()))
 }

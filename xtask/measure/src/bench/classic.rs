@@ -164,7 +164,7 @@ const fn sysbench(name: &'static str, words: &'static [&'static str]) -> Case {
 }
 
 /// `cargo xtask bench classic`.
-pub fn classic(options: &Options) -> Result<()> {
+pub(crate) fn classic(options: &Options) -> Result<()> {
     let plumb = Plumb::get(options)?;
     let rounds = options.rounds_or(ROUNDS);
     let mut report = Report::default();

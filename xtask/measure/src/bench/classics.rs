@@ -10,13 +10,13 @@ use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
 /// A rate by the name that the tool gives it.
-pub type Rates = BTreeMap<String, f64>;
+pub(super) type Rates = BTreeMap<String, f64>;
 
 /// Reads the rates that a run printed.
-pub type Reader = fn(&ToolOutput) -> Result<Rates>;
+pub(super) type Reader = fn(&ToolOutput) -> Result<Rates>;
 
 /// A command line of a classic tool.
-pub struct Line {
+pub(super) struct Line {
     pub tool: &'static str,
     pub words: &'static [&'static str],
     /// What it reads from standard input.
@@ -28,7 +28,7 @@ pub struct Line {
 }
 
 /// The output of a run, with the times at which it came.
-pub struct ToolOutput {
+pub(super) struct ToolOutput {
     pub output: Output,
     pub(super) input: &'static str,
     /// Seconds from the start until this much of standard output was there.
@@ -36,7 +36,7 @@ pub struct ToolOutput {
 }
 
 /// Times and rates of a run.
-pub struct Run {
+pub(super) struct Run {
     /// From before its start until it was waited for.
     pub wall_seconds: f64,
     /// User and system time of it and its children.
@@ -45,11 +45,11 @@ pub struct Run {
 }
 
 /// The file that [`Line::needs_file`] asks for.
-pub const INPUT: &str = "plumb-bench-input";
+pub(super) const INPUT: &str = "plumb-bench-input";
 /// What is written where the tool has no name of its own.
-pub const OUTPUT: &str = "plumb-bench-output";
+pub(super) const OUTPUT: &str = "plumb-bench-output";
 /// What one run of a tool leaves for others to read: Plumb may, though it did not make it.
-pub const SHARED: &str = "plumb-bench-shared";
+pub(super) const SHARED: &str = "plumb-bench-shared";
 /// Length of the input.
 const INPUT_BYTES: usize = 256 << 20;
 
@@ -68,7 +68,7 @@ impl Line {
     ///
     /// # Errors
     /// It cannot be started, fails, or says nothing of what is looked for.
-    pub fn run(&self, mut command: Command, place: &Path, store: &Path) -> Result<Run> {
+    pub(super) fn run(&self, mut command: Command, place: &Path, store: &Path) -> Result<Run> {
         if self.needs_file {
             lay_out(&place.join(INPUT))?;
         }
@@ -108,7 +108,7 @@ impl Line {
     }
 
     /// Returns the command that starts the tool with an unbuffered output, whose lines can be timed from outside.
-    pub fn speaking_tool(&self, options: &Options) -> Command {
+    pub(super) fn speaking_tool(&self, options: &Options) -> Command {
         if self.tool != "postmark" {
             return self.tool(options);
         }
@@ -119,13 +119,13 @@ impl Line {
     }
 
     /// Returns the command that starts the tool itself.
-    pub fn tool(&self, options: &Options) -> Command {
+    pub(super) fn tool(&self, options: &Options) -> Command {
         Command::new(options.peer(self.tool))
     }
 }
 
 /// Says how to install a tool that is not there.
-pub fn how_to_install(tool: &str) -> String {
+pub(super) fn how_to_install(tool: &str) -> String {
     let package = match tool {
         "dd" => "coreutils",
         "fs_mark" => "fsmark",

@@ -178,7 +178,7 @@ fn cases(file: &str, device: Option<&str>) -> Vec<Case> {
 }
 
 /// `cargo xtask bench fio`.
-pub fn dialect(options: &Options) -> Result<()> {
+pub(crate) fn dialect(options: &Options) -> Result<()> {
     let plumb = Plumb::get(options)?;
     let bench = Bench { plumb: &plumb, folder: tempfile::tempdir_in(xtask::tools::target_directory())? };
     let rounds = options.rounds();

@@ -207,7 +207,7 @@ fn compared(
 }
 
 /// `cargo xtask bench engine`.
-pub fn engine(options: &Options) -> Result<()> {
+pub(crate) fn engine(options: &Options) -> Result<()> {
     let plumb = Plumb::get(options)?;
     let fio = options.installed("fio").context("fio is needed: apt-get install fio")?;
     let version = fio::version(&fio)?;

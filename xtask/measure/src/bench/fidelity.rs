@@ -169,7 +169,7 @@ fn fio_iops(printed: &ToolOutput) -> Result<Rates> {
 }
 
 /// `cargo xtask bench fidelity`.
-pub fn fidelity(options: &Options) -> Result<()> {
+pub(crate) fn fidelity(options: &Options) -> Result<()> {
     let plumb = Plumb::get(options)?;
     let blocks = options.rounds.unwrap_or(BLOCKS);
     let folder = tempfile::tempdir_in(xtask::tools::target_directory())?;

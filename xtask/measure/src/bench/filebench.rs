@@ -23,7 +23,7 @@ const MEMORY_BYTES: u64 = 4 << 30;
 const SCRIPTS: [(&str, &str); 3] = [("varmail", "nfiles=10000"), ("fileserver", "nfiles=4000"), ("webserver", "")];
 
 /// `cargo xtask bench filebench`: needs `setarch`, and `filebench` on the path or in the directory of `--peers`.
-pub fn filebench(options: &Options) -> Result<()> {
+pub(crate) fn filebench(options: &Options) -> Result<()> {
     let plumb = Plumb::get(options)?;
     let folder = tempfile::tempdir_in(xtask::tools::target_directory())?;
     let memory = Tmpfs::below(folder.path(), MEMORY_BYTES)?;

@@ -13,20 +13,20 @@ const SAME_WORK: &[&str] =
     &["--name=peer", "--thread", "--rw=randread", "--bs=4k", "--norandommap", "--invalidate=0", "--size=256m"];
 
 /// fio with further options.
-pub fn command<S: AsRef<OsStr>>(fio: &Path, options: &[S]) -> Command {
+pub(super) fn command<S: AsRef<OsStr>>(fio: &Path, options: &[S]) -> Command {
     let mut command = Command::new(fio);
     command.args(SAME_WORK).args(options).arg("--output-format=json");
     command
 }
 
 /// fio's version, such as `fio-3.33`.
-pub fn version(fio: &Path) -> Result<String> {
+pub(super) fn version(fio: &Path) -> Result<String> {
     let output = Command::new(fio).arg("--version").output().context("fio is needed: apt-get install fio")?;
     Ok(String::from_utf8_lossy(output.stdout.trim_ascii()).into_owned())
 }
 
 /// Runs fio for this many seconds.
-pub fn run<S: AsRef<OsStr>>(fio: &Path, options: &[S], seconds: u32) -> Result<Speed> {
+pub(super) fn run<S: AsRef<OsStr>>(fio: &Path, options: &[S], seconds: u32) -> Result<Speed> {
     let mut command = command(fio, options);
     command.args(["--time_based", &format!("--runtime={seconds}")]);
     let output = command.output().context("cannot start fio")?;

@@ -18,7 +18,7 @@ const BAR: Bar = Bar::AtLeast(0.95);
 const PAUSE: Duration = Duration::from_millis(300);
 
 /// `cargo xtask bench flows`.
-pub fn flows(options: &Options) -> Result<()> {
+pub(crate) fn flows(options: &Options) -> Result<()> {
     let plumb = Plumb::get(options)?;
     let folder = tempfile::tempdir_in(WHERE).with_context(|| format!("a directory in {WHERE}"))?;
     let workload = folder.path().join("flows.toml");

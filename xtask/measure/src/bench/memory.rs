@@ -38,7 +38,7 @@ const CASES: &[Case] = &[
 ];
 
 /// Runs a random permutation of 4 KiB reads over 1 GiB and over 64 TiB, of few ops and of many, and prints the peaks.
-pub fn show(plumb: &Plumb, folder: &Path) -> Result<()> {
+pub(super) fn show(plumb: &Plumb, folder: &Path) -> Result<()> {
     println!("\npeak memory of plumb, random permutation of 4 KiB reads:");
     println!("{:22}  {:>11}  {:>9}  {:>9}  growth", "target", "ops", SMALL, LARGE);
     for case in CASES {

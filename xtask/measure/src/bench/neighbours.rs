@@ -7,7 +7,7 @@ const MOST_STOLEN: f64 = 0.01;
 
 /// The processors' time so far, in ticks. Source: proc_stat(5).
 #[derive(Clone, Copy)]
-pub struct Processors {
+pub(super) struct Processors {
     total: u64,
     stolen: u64,
 }
@@ -17,7 +17,7 @@ impl Processors {
     ///
     /// # Errors
     /// There is no `/proc/stat`, or it is something else.
-    pub fn now() -> Result<Processors> {
+    pub(super) fn now() -> Result<Processors> {
         Processors::read(&std::fs::read_to_string("/proc/stat")?)
     }
 
@@ -30,7 +30,7 @@ impl Processors {
     }
 
     /// Whether too much was stolen since then.
-    pub fn were_taken_since(self, then: Processors) -> bool {
+    pub(super) fn were_taken_since(self, then: Processors) -> bool {
         let [stolen, total] = [self.stolen - then.stolen, self.total - then.total].map(|ticks| ticks as f64);
         stolen > total * MOST_STOLEN
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// How often, and with which binary.
 #[derive(Debug)]
-pub struct Options {
+pub(crate) struct Options {
     /// As asked for.
     pub(super) rounds: Option<usize>,
     /// A binary that is already there; built when absent.
@@ -52,7 +52,7 @@ impl Options {
     }
 
     /// From the words after the name of the benchmark.
-    pub fn parse(words: &[&str]) -> Result<Options> {
+    pub(crate) fn parse(words: &[&str]) -> Result<Options> {
         let mut options = Options { rounds: None, binary: None, only: None, peers: None };
         let mut words = words.iter();
         while let Some(&option) = words.next() {

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The program under test.
-pub struct Plumb {
+pub(super) struct Plumb {
     binary: PathBuf,
 }
 
 impl Plumb {
     /// Returns the binary that was named, or one built now with the profile that packages ship.
-    pub fn get(options: &Options) -> Result<Plumb> {
+    pub(super) fn get(options: &Options) -> Result<Plumb> {
         // Benches start it in other directories.
         Ok(Plumb {
             binary: std::path::absolute(xtask::tools::plumb(options.binary.as_deref(), xtask::tools::Profile::Dist)?)?,
@@ -22,21 +22,21 @@ impl Plumb {
     }
 
     /// The command that speaks another tool's language.
-    pub fn as_tool(&self, tool: &str) -> Command {
+    pub(super) fn as_tool(&self, tool: &str) -> Command {
         let mut command = Command::new(&self.binary);
         command.args(["as", tool]);
         command
     }
 
     /// The command that runs a workload file, with test data below `at`.
-    pub fn command(&self, workload: &Path, at: &Path) -> Command {
+    pub(super) fn command(&self, workload: &Path, at: &Path) -> Command {
         let mut command = Command::new(&self.binary);
         command.arg("run").arg(workload).arg("--at").arg(at).args(["--json", "--no-store"]);
         command
     }
 
     /// Runs a workload file to its end and returns its phases.
-    pub fn run(&self, workload: &Path, at: &Path) -> Result<Vec<Phase>> {
+    pub(super) fn run(&self, workload: &Path, at: &Path) -> Result<Vec<Phase>> {
         let output = self.command(workload, at).stderr(Stdio::inherit()).output();
         let output = output.with_context(|| format!("cannot start {}", self.binary.display()))?;
         let result: Value = serde_json::from_slice(&output.stdout)
@@ -51,17 +51,17 @@ impl Plumb {
 }
 
 /// One phase of a result.
-pub struct Phase(Value);
+pub(super) struct Phase(Value);
 
 impl Phase {
     /// A metric's value.
-    pub fn metric(&self, name: &str) -> Result<f64> {
+    pub(super) fn metric(&self, name: &str) -> Result<f64> {
         let value = self.0["metrics"][name]["value"].as_f64();
         value.with_context(|| format!("phase {} has no metric {name}", self.0["name"]))
     }
 
     /// Rate of the ops that `rate` counts, and the processor time of one.
-    pub fn speed(&self, rate: &str) -> Result<Speed> {
+    pub(super) fn speed(&self, rate: &str) -> Result<Speed> {
         let ops_per_second = self.metric(rate)?;
         let cpus = self.metric("cpu.user")? + self.metric("cpu.system")?;
         Ok(Speed { ops_per_second, cpu_ns: cpus * 1e9 / ops_per_second })

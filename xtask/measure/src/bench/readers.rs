@@ -5,7 +5,7 @@ use super::rounds::Unit;
 use anyhow::{Context, Result, bail};
 
 /// dd's last line: `B bytes (…) copied, S s, …`.
-pub fn dd(printed: &ToolOutput) -> Result<Rates> {
+pub(super) fn dd(printed: &ToolOutput) -> Result<Rates> {
     let text = String::from_utf8_lossy(&printed.output.stderr);
     let line = text.lines().find(|line| line.contains(" copied, ")).context("no line of what was copied")?;
     let bytes: f64 = number(line.split(' ').next().unwrap_or(""))?;
@@ -15,7 +15,7 @@ pub fn dd(printed: &ToolOutput) -> Result<Rates> {
 }
 
 /// The report of `-R`, or the blocks of a throughput test, in kB/s.
-pub fn iozone(printed: &ToolOutput) -> Result<Rates> {
+pub(super) fn iozone(printed: &ToolOutput) -> Result<Rates> {
     let text = String::from_utf8_lossy(&printed.output.stdout);
     let mut rates = Rates::new();
     let mut lines = text.lines();
@@ -50,7 +50,7 @@ const BONNIE: &[(usize, &str)] = &[
 ];
 
 /// Bonnie++'s line of values.
-pub fn bonnie(printed: &ToolOutput) -> Result<Rates> {
+pub(super) fn bonnie(printed: &ToolOutput) -> Result<Rates> {
     let text = String::from_utf8_lossy(&printed.output.stdout);
     let line = text.lines().find(|line| line.starts_with("1.98,")).context("no line of values")?;
     let columns: Vec<&str> = line.split(',').collect();
@@ -59,7 +59,7 @@ pub fn bonnie(printed: &ToolOutput) -> Result<Rates> {
 }
 
 /// PostMark's parts: by its own report where that is exact, else by when it said what.
-pub fn postmark(printed: &ToolOutput) -> Result<Rates> {
+pub(super) fn postmark(printed: &ToolOutput) -> Result<Rates> {
     let text = String::from_utf8_lossy(&printed.output.stdout);
     let counted = |label: &str| {
         let line = text.lines().find(|line| line.trim_start().starts_with(label)).context("a line is missing")?;
@@ -91,7 +91,7 @@ pub fn postmark(printed: &ToolOutput) -> Result<Rates> {
 }
 
 /// Numbers of files that PostMark created, read, appended to and deleted. Equal random numbers give equal counts.
-pub fn postmark_work(printed: &ToolOutput) -> Result<Rates> {
+pub(super) fn postmark_work(printed: &ToolOutput) -> Result<Rates> {
     let text = String::from_utf8_lossy(&printed.output.stdout);
     let count = |what: &str| {
         let line = text.lines().map(str::trim_start).find(|line| line.contains(&format!(" {what} (")));
@@ -102,14 +102,14 @@ pub fn postmark_work(printed: &ToolOutput) -> Result<Rates> {
 }
 
 /// Bytes of the files that sysbench's `prepare` made.
-pub fn sysbench_prepared(printed: &ToolOutput) -> Result<Rates> {
+pub(super) fn sysbench_prepared(printed: &ToolOutput) -> Result<Rates> {
     let text = String::from_utf8_lossy(&printed.output.stdout);
     let line = text.lines().find_map(|line| line.split_once(" bytes written in ")).context("no files were prepared")?;
     Ok(Rates::from([("bytes".to_owned(), number(line.0)?)]))
 }
 
 /// Requests a second of sysbench's file test, without flushes.
-pub fn sysbench(printed: &ToolOutput) -> Result<Rates> {
+pub(super) fn sysbench(printed: &ToolOutput) -> Result<Rates> {
     let text = String::from_utf8_lossy(&printed.output.stdout);
     let mut rates = Rates::new();
     for (label, name) in [("reads/s:", "reads"), ("writes/s:", "writes")] {
@@ -123,7 +123,7 @@ pub fn sysbench(printed: &ToolOutput) -> Result<Rates> {
 }
 
 /// The column Files/sec of fs_mark's table.
-pub fn fs_mark(printed: &ToolOutput) -> Result<Rates> {
+pub(super) fn fs_mark(printed: &ToolOutput) -> Result<Rates> {
     let text = String::from_utf8_lossy(&printed.output.stdout);
     let mut lines = text.lines().skip_while(|line| !line.contains("Files/sec"));
     let heads = lines.next().context("no table")?;
@@ -135,33 +135,33 @@ pub fn fs_mark(printed: &ToolOutput) -> Result<Rates> {
 }
 
 /// dbench's last line, such as `Throughput 172.461 MB/sec  1 clients  1 procs  max_latency=28.126 ms`.
-pub fn dbench(printed: &ToolOutput) -> Result<Rates> {
+pub(super) fn dbench(printed: &ToolOutput) -> Result<Rates> {
     let text = String::from_utf8_lossy(&printed.output.stdout);
     let rate = text.lines().find_map(|line| line.strip_prefix("Throughput ")?.split(' ').next());
     Ok(Rates::from([("throughput".to_owned(), number(rate.context("no throughput")?)?)]))
 }
 
 /// Returns the unit of a rate, and by how much the printed number is multiplied.
-pub type UnitOf = fn(&str) -> (Unit, f64);
+pub(super) type UnitOf = fn(&str) -> (Unit, f64);
 
-pub fn bytes(_: &str) -> (Unit, f64) {
+pub(super) fn bytes(_: &str) -> (Unit, f64) {
     (Unit::Bytes, 1.0)
 }
 
-pub fn kib(_: &str) -> (Unit, f64) {
+pub(super) fn kib(_: &str) -> (Unit, f64) {
     (Unit::Bytes, 1024.0)
 }
 
-pub fn mb(_: &str) -> (Unit, f64) {
+pub(super) fn mb(_: &str) -> (Unit, f64) {
     (Unit::Bytes, 1e6)
 }
 
-pub fn ops(_: &str) -> (Unit, f64) {
+pub(super) fn ops(_: &str) -> (Unit, f64) {
     (Unit::Ops, 1.0)
 }
 
 /// Bonnie++ prints KiB in some columns and ops in others.
-pub fn bonnie_unit(name: &str) -> (Unit, f64) {
+pub(super) fn bonnie_unit(name: &str) -> (Unit, f64) {
     let is_bytes = ["out", "in", "rewrite"].iter().any(|end| name.ends_with(end));
     if is_bytes { kib(name) } else { ops(name) }
 }

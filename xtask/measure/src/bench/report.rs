@@ -5,7 +5,7 @@ use anyhow::{Result, bail};
 
 /// The rows of finished cases, and the cases that have none.
 #[derive(Default)]
-pub struct Report {
+pub(super) struct Report {
     rows: Vec<Row>,
     skipped: Vec<String>,
     failures: Vec<String>,
@@ -13,7 +13,7 @@ pub struct Report {
 
 impl Report {
     /// Adds the rows of a case. If it fails, keeps its error for the end.
-    pub fn case(&mut self, name: &str, outcome: Result<Vec<Row>>) {
+    pub(super) fn case(&mut self, name: &str, outcome: Result<Vec<Row>>) {
         match outcome {
             Ok(rows) => self.rows.extend(rows),
             Err(error) => {
@@ -24,7 +24,7 @@ impl Report {
     }
 
     /// Says that a case was skipped, and what it lacks.
-    pub fn skip(&mut self, name: &str, lacks: &str) {
+    pub(super) fn skip(&mut self, name: &str, lacks: &str) {
         let line = format!("{name}: SKIPPED: {lacks}");
         println!("\n{line}");
         self.skipped.push(line);
@@ -34,7 +34,7 @@ impl Report {
     ///
     /// # Errors
     /// A case failed, or there was none.
-    pub fn finish(self) -> Result<()> {
+    pub(super) fn finish(self) -> Result<()> {
         if !self.rows.is_empty() {
             table(&self.rows);
             println!();

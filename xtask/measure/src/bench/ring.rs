@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 ///
 /// # Errors
 /// It cannot be started, fails, or prints no rate.
-pub fn run(program: &Path, options: &[&str], file: &Path, seconds: u32) -> Result<Speed> {
+pub(super) fn run(program: &Path, options: &[&str], file: &Path, seconds: u32) -> Result<Speed> {
     let mut command = Command::new(program);
     command.args(options).args(["-r", &(seconds + 1).to_string()]).arg(file);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 /// How fast something ran.
 #[derive(Debug, Clone, Copy)]
-pub struct Speed {
+pub(super) struct Speed {
     /// By the clock on the wall.
     pub ops_per_second: f64,
     /// User and system time of one op, ns.
@@ -15,7 +15,7 @@ pub struct Speed {
 }
 
 /// What Plumb is compared with.
-pub struct Peer<'a> {
+pub(super) struct Peer<'a> {
     pub name: &'a str,
     /// Plumb's rate must be at least this many times the peer's.
     pub at_least: Bar,
@@ -24,7 +24,7 @@ pub struct Peer<'a> {
 
 /// What was promised.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Bar {
+pub(super) enum Bar {
     /// This ratio at least.
     AtLeast(f64),
     /// This number at most.
@@ -43,7 +43,7 @@ impl Bar {
     }
 
     /// Next to the value, in a table.
-    pub fn says(self, value: f64) -> String {
+    pub(super) fn says(self, value: f64) -> String {
         self.says_in("", value)
     }
 
@@ -58,7 +58,7 @@ impl Bar {
     }
 
     /// In a sentence, with what came out.
-    pub fn sentence(self, what: &str, value: f64) -> Option<String> {
+    pub(super) fn sentence(self, what: &str, value: f64) -> Option<String> {
         self.sentence_in("", what, value)
     }
 
@@ -79,11 +79,11 @@ fn ratio_text(ratio: f64) -> String {
 }
 
 /// The speeds of one contender, round by round.
-pub type Series = Vec<Speed>;
+pub(super) type Series = Vec<Speed>;
 
 /// The unit of a row's values: ops or bytes a second, or milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
+pub(super) enum Unit {
     Ops,
     Bytes,
     /// Less is better.
@@ -111,7 +111,7 @@ impl Unit {
 }
 
 /// Everything that one comparison came to, medians over the rounds.
-pub struct Row {
+pub(super) struct Row {
     case: String,
     peer: String,
     unit: Unit,
@@ -128,14 +128,14 @@ pub struct Row {
 
 impl Row {
     /// Compares Plumb with a peer, round by round.
-    pub fn new(case: &str, peer: &str, plumb: &[Speed], other: &[Speed], bar: Bar) -> Row {
+    pub(super) fn new(case: &str, peer: &str, plumb: &[Speed], other: &[Speed], bar: Bar) -> Row {
         let rates = |speeds: &[Speed]| -> Vec<f64> { speeds.iter().map(|speed| speed.ops_per_second).collect() };
         let cpu_ratios = plumb.iter().zip(other).map(|(own, other)| other.cpu_ns / own.cpu_ns);
         Row { cpu_ratio: median(cpu_ratios), ..Row::of((case, peer), Unit::Ops, &rates(plumb), &rates(other), bar) }
     }
 
     /// Compares values of any unit, round by round.
-    pub fn of((case, peer): (&str, &str), unit: Unit, plumb: &[f64], other: &[f64], bar: Bar) -> Row {
+    pub(super) fn of((case, peer): (&str, &str), unit: Unit, plumb: &[f64], other: &[f64], bar: Bar) -> Row {
         let ratios: Vec<f64> = plumb.iter().zip(other).map(|(own, other)| unit.ratio(*own, *other)).collect();
         Row {
             case: case.to_owned(),
@@ -151,12 +151,12 @@ impl Row {
     }
 
     /// Adds the ratio of the processor times.
-    pub fn with_cpu_ratio(self, cpu_ratio: f64) -> Row {
+    pub(super) fn with_cpu_ratio(self, cpu_ratio: f64) -> Row {
         Row { cpu_ratio, ..self }
     }
 
     /// Whether the bar is met; `None` where there is none.
-    pub fn is_met(&self) -> Option<bool> {
+    pub(super) fn is_met(&self) -> Option<bool> {
         (self.bar != Bar::Shown).then(|| self.bar.is_met(self.judged()))
     }
 
@@ -181,7 +181,7 @@ impl Row {
     }
 
     /// Whether the bar was met, in words. Where processor time says otherwise, neighbours on the machine decided.
-    pub fn sentence(&self) -> Option<String> {
+    pub(super) fn sentence(&self) -> Option<String> {
         if let Bar::AtMost(_) = self.bar {
             return self.bar.sentence_in(self.judged_unit(), &self.case, self.plumb);
         }
@@ -205,7 +205,7 @@ impl Row {
 }
 
 /// Runs Plumb and its peers in turn, the order turned round in every other round.
-pub fn alternate(
+pub(super) fn alternate(
     case: &str,
     rounds: usize,
     mut plumb: impl FnMut() -> Result<Speed>,
@@ -245,7 +245,7 @@ pub fn alternate(
 }
 
 /// Prints the table.
-pub fn table(rows: &[Row]) {
+pub(super) fn table(rows: &[Row]) {
     let width = |text: fn(&Row) -> &str| rows.iter().map(|row| text(row).chars().count()).max().unwrap_or(0);
     let (case, peer) = (width(|row| &row.case), width(|row| &row.peer));
     println!(
@@ -271,7 +271,7 @@ pub fn table(rows: &[Row]) {
 }
 
 /// A rate in ops/s.
-pub fn rate(ops_per_second: f64) -> String {
+pub(super) fn rate(ops_per_second: f64) -> String {
     match ops_per_second {
         ops if ops >= 1e6 => format!("{:6.2} M/s", ops / 1e6),
         // Whole commands.
@@ -281,7 +281,7 @@ pub fn rate(ops_per_second: f64) -> String {
 }
 
 /// The middle value; of an even number of values, the mean of the two in the middle.
-pub fn median(values: impl Iterator<Item = f64>) -> f64 {
+pub(super) fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     match values.len() {

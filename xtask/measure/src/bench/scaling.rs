@@ -43,7 +43,7 @@ impl Axis {
 ///
 /// # Errors
 /// A command fails.
-pub fn scaling(options: &Options) -> Result<()> {
+pub(crate) fn scaling(options: &Options) -> Result<()> {
     let plumb = Plumb::get(options)?;
     let bench = Bench { plumb: &plumb, folder: tempfile::tempdir_in(xtask::tools::target_directory())? };
     let rounds = options.rounds_or(ROUNDS);

@@ -47,7 +47,7 @@ const CASES: &[Case] = &[
 ///
 /// # Errors
 /// A command fails, or no case was asked for.
-pub fn start(options: &Options) -> Result<()> {
+pub(crate) fn start(options: &Options) -> Result<()> {
     let plumb = Plumb::get(options)?;
     let rounds = options.rounds_or(ROUNDS);
     println!("medians of {rounds} whole commands in turn, from start to end");

@@ -19,7 +19,7 @@ const OPERATIONS: [&str; 4] = ["File creation", "File stat", "File read", "File 
 const ACCESSES: [&str; 2] = ["write", "read"];
 
 /// `cargo xtask bench trees`: needs Open MPI's `mpirun`, and `mdtest` and `ior` on the path or in the directory of `--peers`.
-pub fn trees(options: &Options) -> Result<()> {
+pub(crate) fn trees(options: &Options) -> Result<()> {
     let plumb = Plumb::get(options)?;
     let store = tempfile::tempdir()?;
     let mut rows = Vec::new();

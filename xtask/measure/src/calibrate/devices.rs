@@ -56,7 +56,7 @@ const fn covered(gap: f64, what: &'static str) -> Line {
 }
 
 /// In the order of the table of docs/calibration.md.
-pub static DEVICES: &[Scenario] = &[
+pub(super) static DEVICES: &[Scenario] = &[
     Scenario {
         name: "aa-clean",
         about: "A/A, clean, CV 1–10 %",

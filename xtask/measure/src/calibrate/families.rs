@@ -82,7 +82,7 @@ const EFFECTS: [Line; 3] = [
 ];
 
 /// In the order of the table of docs/calibration.md.
-pub static DRAWN: &[Scenario] = &[
+pub(super) static DRAWN: &[Scenario] = &[
     drawn_null("family-normal", "families of 3–66, 2–5 plots or 6–12 blocks, normal", &families(Noise::Normal)),
     drawn_null("family-t3", "the same, heavy tails (t, 3 degrees of freedom)", &families(Noise::StudentT(3))),
     drawn_null("family-ar", "the same, autocorrelation 0.8", &families(Noise::Autocorrelated(0.8))),

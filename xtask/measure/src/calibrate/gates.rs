@@ -11,7 +11,7 @@ use xtask::tools::{Profile, plumb, target_directory};
 
 /// A pipeline: one gate a session, each with `--keep`.
 #[derive(Debug, Clone, Copy)]
-pub struct Pipeline {
+pub(super) struct Pipeline {
     /// Session faults of the device.
     pub faults: &'static str,
     /// Workloads and numbers of each session.
@@ -24,7 +24,7 @@ pub struct Pipeline {
 
 /// A device that becomes slower after some sessions.
 #[derive(Debug, Clone, Copy)]
-pub struct Change {
+pub(super) struct Change {
     /// Number of sessions before the change.
     pub after: u32,
     /// Fault that is added to the device's name.
@@ -33,7 +33,7 @@ pub struct Change {
 
 /// The workloads of a session and the numbers that are judged.
 #[derive(Debug, Clone, Copy)]
-pub struct Work {
+pub(super) struct Work {
     /// Named workloads: each varies by itself, as their draws are their own.
     works: &'static str,
     metrics: &'static str,
@@ -54,7 +54,7 @@ const DEFAULT: Work = Work { metrics: "read.iops,read.lat.p99", ..ONE };
 static PLUMB: OnceLock<PathBuf> = OnceLock::new();
 
 /// Builds the program, or takes the one that was named.
-pub fn prepare(binary: Option<&Path>) -> Result<()> {
+pub(super) fn prepare(binary: Option<&Path>) -> Result<()> {
     if PLUMB.get().is_none() {
         let _ = PLUMB.set(plumb(binary, Profile::Dev)?);
     }
@@ -101,13 +101,17 @@ impl Answers {
 }
 
 /// Runs a pipeline, and says what each line sees.
-pub fn run<'a>(pipeline: &Pipeline, seed: u64, counted: impl Iterator<Item = &'a Counted>) -> Result<Vec<Outcome>> {
+pub(super) fn run<'a>(
+    pipeline: &Pipeline,
+    seed: u64,
+    counted: impl Iterator<Item = &'a Counted>,
+) -> Result<Vec<Outcome>> {
     let answers = answers(pipeline, seed)?;
     counted.map(|counted| answers.look(*counted)).collect()
 }
 
 /// Returns the answers of a pipeline, a word for each session.
-pub fn tell(pipeline: &Pipeline, seed: u64) -> Result<String> {
+pub(super) fn tell(pipeline: &Pipeline, seed: u64) -> Result<String> {
     let word = |one: &Answer| if one.suspected { "suspected" } else { one.answer.name() };
     Ok(answers(pipeline, seed)?.0.iter().map(word).collect::<Vec<&str>>().join(", "))
 }
@@ -209,7 +213,7 @@ macro_rules! slower {
 }
 
 /// Scenarios in the order of the table of docs/calibration.md.
-pub static GATES: &[Scenario] = &[
+pub(super) static GATES: &[Scenario] = &[
     unchanged!("gate-normal", "gate, unchanged, sessions ± 3 %", ONE, "session=3%", small 3),
     unchanged!("gate-normal-4", "gate, unchanged, sessions ± 3 %, 4 numbers", FOUR, "session=3%"),
     unchanged!("gate-t3", "gate, unchanged, heavy tails (t3)", ONE, "session=3%&session-tails"),

@@ -36,7 +36,7 @@ enum Size {
 
 /// What was asked for.
 #[derive(Debug)]
-pub struct Options {
+pub(crate) struct Options {
     size: Size,
     seed: u64,
     only: Vec<String>,
@@ -50,7 +50,7 @@ pub struct Options {
 
 impl Options {
     /// Reads the arguments after `calibrate`.
-    pub fn parse(arguments: &[&str]) -> Result<Options> {
+    pub(crate) fn parse(arguments: &[&str]) -> Result<Options> {
         let mut options =
             Options { size: Size::Full, seed: 1, only: Vec::new(), tell: None, trials: None, binary: None };
         let mut arguments = arguments.iter();
@@ -96,7 +96,7 @@ fn known(name: &str) -> Result<String> {
 }
 
 /// Runs the scenarios, prints the table, and fails where a line is missed.
-pub fn run(options: &Options) -> Result<()> {
+pub(crate) fn run(options: &Options) -> Result<()> {
     if options.scenarios().any(|scenario| matches!(scenario.trial, Trial::Gates { .. })) {
         gates::prepare(options.binary.as_deref())?;
     }

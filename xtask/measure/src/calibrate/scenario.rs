@@ -5,7 +5,7 @@ use super::gates::Pipeline;
 
 /// Named work at a size, of one length a phase.
 #[derive(Debug, Clone, Copy)]
-pub struct Load {
+pub(super) struct Load {
     /// A named workload.
     pub work: &'static str,
     /// Longest time of a phase, virtual ns.
@@ -18,7 +18,7 @@ pub struct Load {
 
 /// Two devices that are compared, or one with itself.
 #[derive(Debug, Clone, Copy)]
-pub struct Pair {
+pub(super) struct Pair {
     /// The baseline.
     pub a: &'static str,
     /// The candidate.
@@ -31,7 +31,7 @@ pub struct Pair {
 
 /// A run of one device.
 #[derive(Debug, Clone, Copy)]
-pub struct Single {
+pub(super) struct Single {
     /// The device.
     pub device: &'static str,
     /// What it is asked to do.
@@ -40,7 +40,7 @@ pub struct Single {
 
 /// How often a comparison provisions anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Plots {
+pub(super) enum Plots {
     /// Once a side.
     One,
     /// So often a side.
@@ -49,7 +49,7 @@ pub enum Plots {
 
 /// One trial: what runs. Trials take the entries of a list in turn.
 #[derive(Debug, Clone, Copy)]
-pub enum Trial {
+pub(super) enum Trial {
     /// `compare`.
     Compare {
         /// In turn.
@@ -90,7 +90,7 @@ pub enum Trial {
 
 /// What of a trial is counted.
 #[derive(Debug, Clone, Copy)]
-pub enum Counted {
+pub(super) enum Counted {
     /// Any contrast says `faster` or `slower`.
     Claim,
     /// The same, and nothing on the page says which unseen slow mode would undo it.
@@ -130,7 +130,7 @@ pub enum Counted {
 
 /// What a rate is held against.
 #[derive(Debug, Clone, Copy)]
-pub enum Bar {
+pub(super) enum Bar {
     /// At most this share.
     AtMost(f64),
     /// At least this share.
@@ -143,7 +143,7 @@ pub enum Bar {
 
 /// One line of the table.
 #[derive(Debug, Clone, Copy)]
-pub struct Line {
+pub(super) struct Line {
     /// What is counted, in words.
     pub what: &'static str,
     /// What is counted.
@@ -154,7 +154,7 @@ pub struct Line {
 
 /// One scenario.
 #[derive(Debug, Clone, Copy)]
-pub struct Scenario {
+pub(super) struct Scenario {
     /// For `--only`.
     pub name: &'static str,
     /// In words.

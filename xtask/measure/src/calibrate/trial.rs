@@ -24,7 +24,7 @@ const NO_BUDGET: Duration = Duration::from_secs(24 * 3600);
 
 /// What one trial says to one line of its scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub(super) enum Outcome {
     /// It is counted.
     Hit,
     /// It is not.
@@ -50,13 +50,13 @@ struct Yield {
 }
 
 /// A bench for one thread: nothing is stored, and nothing on this machine is touched.
-pub fn bench() -> Bench {
+pub(super) fn bench() -> Bench {
     let test_dirs = TestDirs::new(target_directory().join("calibrate"));
     Bench::new(None, StopFlag::detached(), Permissions::none(), test_dirs)
 }
 
 /// Runs trial `index` of a scenario; an outcome for each of its lines.
-pub fn run(bench: &mut Bench, scenario: &Scenario, seed: u64, index: u64) -> Result<Vec<Outcome>> {
+pub(super) fn run(bench: &mut Bench, scenario: &Scenario, seed: u64, index: u64) -> Result<Vec<Outcome>> {
     let seed = trial_seed(seed, scenario.name, index);
     let got = match scenario.trial {
         Trial::Draw { studies } => {
@@ -207,7 +207,7 @@ fn look(got: &Yield, counted: Counted) -> Outcome {
 }
 
 /// In words what a trial said, for those who look into a line that was missed.
-pub fn tell(bench: &mut Bench, scenario: &Scenario, seed: u64, index: u64) -> Result<()> {
+pub(super) fn tell(bench: &mut Bench, scenario: &Scenario, seed: u64, index: u64) -> Result<()> {
     let seed = trial_seed(seed, scenario.name, index);
     let got = match scenario.trial {
         Trial::Draw { studies } => {

@@ -15,7 +15,7 @@ use xtask::tools::{Profile, plumb, run};
 
 /// What to run.
 #[derive(Debug)]
-pub struct Options {
+pub(crate) struct Options {
     /// A fetched and built IOR: `src/ior`, `src/mdtest` and `testing/` are used.
     source: PathBuf,
     /// A `plumb` that is already there; built when absent.
@@ -45,7 +45,7 @@ impl Launcher {
 
 impl Options {
     /// From the words after `ior`.
-    pub fn parse(words: &[&str]) -> Result<Options> {
+    pub(crate) fn parse(words: &[&str]) -> Result<Options> {
         let Some((source, mut rest)) = words.split_first().filter(|(first, _)| !first.starts_with('-')) else {
             bail!("name the directory of a fetched and built IOR: `cargo xtask ior DIR`");
         };
@@ -341,7 +341,7 @@ impl Mix {
 }
 
 /// Runs the scripts and the mixes, and fails where Plumb does.
-pub fn compare(options: &Options) -> Result<()> {
+pub(crate) fn compare(options: &Options) -> Result<()> {
     let site = Site::new(options)?;
     let mut failed = false;
     for script in ["basic-tests.sh", "complex-tests.sh"] {

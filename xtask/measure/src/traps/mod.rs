@@ -15,7 +15,7 @@ use xtask::tools::{Profile, plumb, target_directory};
 
 /// Options of the command line.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub(crate) struct Options {
     binary: Option<PathBuf>,
     /// Only traps whose names contain this.
     only: Option<String>,
@@ -28,7 +28,7 @@ pub struct Options {
 }
 
 impl Options {
-    pub fn parse(mut words: &[&str]) -> Result<Options> {
+    pub(crate) fn parse(mut words: &[&str]) -> Result<Options> {
         let work = target_directory().join("traps");
         let mut options = Options { binary: None, only: None, work, tries: 3, list: false };
         while let [option, rest @ ..] = words {
@@ -206,7 +206,7 @@ enum Row {
 }
 
 /// Makes each set-up, runs Plumb in it, prints the tables, and fails below the bars.
-pub fn run(options: &Options) -> Result<()> {
+pub(crate) fn run(options: &Options) -> Result<()> {
     let chosen = |trap: &Trap| options.only.as_ref().is_none_or(|text| trap.name.contains(text.as_str()));
     let traps: Vec<Trap> = [storage::traps(), machine::traps()].concat().into_iter().filter(chosen).collect();
     let clean: Vec<Trap> = clean::setups().into_iter().filter(chosen).collect();

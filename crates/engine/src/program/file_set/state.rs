@@ -69,18 +69,18 @@ pub(crate) struct TreeState {
 
 impl TreeState {
     /// A tree as it is laid out before the first phase.
-    pub fn new(shape: Arc<TreeShape>) -> TreeState {
+    pub(crate) fn new(shape: Arc<TreeShape>) -> TreeState {
         TreeState { shape, shares: Vec::new() }
     }
 
     /// The tree after a phase: the states of all its workers, in order of the workers.
-    pub fn join(shape: Arc<TreeShape>, states: Vec<SetState>) -> TreeState {
+    pub(crate) fn join(shape: Arc<TreeShape>, states: Vec<SetState>) -> TreeState {
         debug_assert!(states.windows(2).all(|pair| pair[0].first + u64::from(pair[0].names.len()) == pair[1].first));
         TreeState { shape, shares: states }
     }
 
     /// One state for each of this many workers (at least one), in order.
-    pub fn split(self, workers: u32) -> Result<Vec<SetState>, ShareError> {
+    pub(crate) fn split(self, workers: u32) -> Result<Vec<SetState>, ShareError> {
         let workers = workers.max(1);
         if self.shares.len() == workers as usize {
             return Ok(self.shares);
@@ -110,7 +110,7 @@ impl TreeState {
     }
 
     /// What exists under this number, if anything does.
-    pub fn entry(&self, file: FileId) -> Option<SetEntry> {
+    pub(crate) fn entry(&self, file: FileId) -> Option<SetEntry> {
         if self.shares.is_empty() {
             let exists = file.0 < self.shape.files() && self.shape.is_preallocated(file);
             return exists.then(|| SetEntry::File { size: self.shape.size_of(file) });
@@ -120,7 +120,7 @@ impl TreeState {
 
     /// What exists, for another process: runs of names that are alike, each what they are, how many, and for files that are not as
     /// large as they were made, how large.
-    pub fn to_bytes(&self) -> Vec<u8> {
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes: Vec<u8> = Vec::new();
         if self.shares.is_empty() {
             return bytes;
@@ -152,7 +152,7 @@ impl TreeState {
     }
 
     /// A tree as another process says it is, for reading; `None` where it says nothing that makes sense, or too much for one share.
-    pub fn from_bytes(shape: Arc<TreeShape>, mut bytes: &[u8]) -> Option<TreeState> {
+    pub(crate) fn from_bytes(shape: Arc<TreeShape>, mut bytes: &[u8]) -> Option<TreeState> {
         if bytes.is_empty() {
             return Some(TreeState::new(shape));
         }
@@ -279,7 +279,7 @@ pub(crate) struct SetState {
 
 impl SetState {
     /// The state of worker `worker` of `workers` for a tree as it is laid out before the first phase.
-    pub fn new(shape: &Arc<TreeShape>, worker: u32, workers: u32) -> Result<SetState, ShareError> {
+    pub(crate) fn new(shape: &Arc<TreeShape>, worker: u32, workers: u32) -> Result<SetState, ShareError> {
         let range = share_of(shape.files(), worker, workers.max(worker.saturating_add(1)))?;
         let len = (range.end - range.start) as u32;
         let names = ShareNames::new(len, |number| {
@@ -307,18 +307,18 @@ impl SetState {
 
     /// The numbers that this worker owns.
     #[cfg(test)]
-    pub fn share(&self) -> Range<u64> {
+    pub(crate) fn share(&self) -> Range<u64> {
         self.first..self.first + u64::from(self.names.len())
     }
 
     /// How many of its names exist.
     #[cfg(test)]
-    pub fn existing(&self) -> u64 {
+    pub(crate) fn existing(&self) -> u64 {
         u64::from(self.names.count(super::names::Among::All))
     }
 
     /// What exists under this number, if it is of this share and anything does.
-    pub fn entry(&self, file: FileId) -> Option<SetEntry> {
+    pub(crate) fn entry(&self, file: FileId) -> Option<SetEntry> {
         let local = self.local(file)?;
         Some(match self.names.get(local)?.kind {
             NameKind::File => SetEntry::File { size: self.size(local) },

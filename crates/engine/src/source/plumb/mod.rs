@@ -65,7 +65,7 @@ pub(crate) enum PlumbSource {
 
 impl PlumbSource {
     /// The source of a plan, at its start.
-    pub fn new(plan: &PlumbPlan) -> PlumbSource {
+    pub(crate) fn new(plan: &PlumbPlan) -> PlumbSource {
         let short = Short::of(plan);
         match (short, short.and_then(|short| short.kind()), &plan.order) {
             (Some(short), Some(kind), BlockOrder::Walk(Direction::Up)) => {
@@ -85,7 +85,7 @@ impl PlumbSource {
     }
 
     /// Through a table of functions.
-    pub fn table(&mut self) -> &mut dyn Source<Op = BlockOp> {
+    pub(crate) fn table(&mut self) -> &mut dyn Source<Op = BlockOp> {
         match self {
             PlumbSource::Sequential(source) => source,
             PlumbSource::Random(source) => source,

@@ -1,7 +1,7 @@
 //! `plumb agent`: the remote end of a host. Studies start it by themselves, in virtual machines and on other hosts; people let it listen,
 //! for runs on many hosts.
 
-pub mod rank;
+pub(crate) mod rank;
 
 use crate::args::{AgentArguments, FarEndArguments};
 use crate::commands::net::{MadeKeys, make_keys};
@@ -25,7 +25,7 @@ use std::time::Duration;
 
 /// As the first process of a virtual machine.
 #[cfg(target_os = "linux")]
-pub fn init() -> Result<End, Stopped> {
+pub(crate) fn init() -> Result<End, Stopped> {
     match plumb_lab::agent::run_as_init() {
         Ok(never) => match never {},
         Err(error) => Err(Stopped::io(format!("cannot switch off: {error}"))),
@@ -39,7 +39,7 @@ pub fn init() -> Result<End, Stopped> {
 }
 
 /// Makes keys, or serves clients until a signal comes.
-pub fn run(arguments: &AgentArguments) -> Result<End, Stopped> {
+pub(crate) fn run(arguments: &AgentArguments) -> Result<End, Stopped> {
     match &arguments.init {
         Some(directory) => init_keys(directory),
         None => serve_clients(arguments, "plumb agent"),
@@ -47,7 +47,7 @@ pub fn run(arguments: &AgentArguments) -> Result<End, Stopped> {
 }
 
 /// The far end of a host: answers requests on standard input, where nothing else is said.
-pub fn far_end(arguments: &FarEndArguments) -> Result<End, Stopped> {
+pub(crate) fn far_end(arguments: &FarEndArguments) -> Result<End, Stopped> {
     if let Some(parent) = arguments.with_parent {
         return Err(become_program(parent, arguments.gently, &arguments.program));
     }

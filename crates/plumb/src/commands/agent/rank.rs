@@ -25,13 +25,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A client greets within this time.
-pub const GREETING_PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const GREETING_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Makes every run that the client asks for.
 ///
 /// # Errors
 /// Nobody greets, or who greets is no Plumb of this version.
-pub fn run(arguments: &FarEndArguments) -> Result<End, Stopped> {
+pub(crate) fn run(arguments: &FarEndArguments) -> Result<End, Stopped> {
     let said = |error: io::Error| Stopped::io(format!("standard input and output: {error}"));
     let own = |stream: io::Result<std::os::fd::OwnedFd>| stream.map(File::from).map_err(said);
     let input = own(io::stdin().as_fd().try_clone_to_owned())?;

@@ -38,7 +38,7 @@ const TIME_LEAST: Nanos = Nanos(500_000_000);
 const BLOCKS: u64 = 8;
 
 /// Judges a candidate by its baseline.
-pub fn run(arguments: &GateArguments, common: &Common) -> Result<End, Stopped> {
+pub(crate) fn run(arguments: &GateArguments, common: &Common) -> Result<End, Stopped> {
     let budget = match (arguments.budget, arguments.until_decided) {
         (Some(budget), _) => budget,
         (None, true) => UNTIL_DECIDED,

@@ -35,7 +35,7 @@ const BUSY_TRIES: u32 = 15;
 const BUSY_PAUSE: Duration = Duration::from_millis(200);
 
 /// What is measured, and where.
-pub struct Bench {
+pub(super) struct Bench {
     pub place: Place,
     /// Of each part.
     pub seconds: u32,
@@ -116,7 +116,7 @@ impl Bench {
     }
 
     /// A measurement that has not been made.
-    pub fn begun(&self) -> Network {
+    pub(super) fn begun(&self) -> Network {
         Network {
             schema: NET_SCHEMA.to_owned(),
             id: plumb_bench::run::new_id(),
@@ -149,7 +149,7 @@ impl Bench {
     const PARTS: u32 = 7;
 
     /// Length of a measurement, seconds.
-    pub fn whole_s(&self) -> u32 {
+    pub(super) fn whole_s(&self) -> u32 {
         Bench::PARTS * self.seconds + 2
     }
 
@@ -170,7 +170,7 @@ impl Bench {
     }
 
     /// Makes one.
-    pub fn measure(&self) -> Result<Network, TestError> {
+    pub(super) fn measure(&self) -> Result<Network, TestError> {
         let line = StatusLine::on_standard_error();
         let begun = self.begun();
         self.was_there.store(false, Relaxed);

@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32};
 
 /// Serves, measures, or shows what was measured.
-pub fn run(arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
+pub(crate) fn run(arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
     let stop = signals::install().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
     if let Some(dir) = &arguments.init {
         return init(dir);
@@ -100,7 +100,7 @@ pub fn run(arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
 }
 
 /// The keys of both ends, in their files.
-pub struct MadeKeys {
+pub(crate) struct MadeKeys {
     /// For whoever serves.
     pub server: PathBuf,
     /// For its clients.
@@ -113,7 +113,7 @@ pub struct MadeKeys {
 ///
 /// # Errors
 /// They are there already, or cannot be written.
-pub fn make_keys(dir: &Path) -> Result<MadeKeys, Stopped> {
+pub(crate) fn make_keys(dir: &Path) -> Result<MadeKeys, Stopped> {
     std::fs::create_dir_all(dir).map_err(|error| Stopped::io(format!("{}: {error}", dir.display())))?;
     let (server, client) = (dir.join("server.keys"), dir.join("client.keys"));
     let identity = Identity::make().map_err(no_keys)?;

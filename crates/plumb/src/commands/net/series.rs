@@ -19,7 +19,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// Measures at an interval, from start to start, until the time is over or Ctrl-C. What cannot be measured is kept, too: it is
 /// what availability is made of.
-pub fn measure(bench: &Bench, every: Nanos, arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
+pub(super) fn measure(bench: &Bench, every: Nanos, arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
     let every = Duration::from_nanos(every.0);
     if every.is_zero() {
         return Err(Stopped::usage("--every must be longer than 0; for instance 1h"));
@@ -61,7 +61,7 @@ pub fn measure(bench: &Bench, every: Nanos, arguments: &NetArguments, common: &C
 }
 
 /// Shows what is stored of a host.
-pub fn stored(place: &Place, arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
+pub(super) fn stored(place: &Place, arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
     let Place { host, port, .. } = place;
     let found = session::store_to_read(common)?.networks(host, *port)?;
     if found.is_empty() {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// Arguments of `plumb posix`.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, after_long_help = POSIX_WORDS)]
-pub struct PosixArguments {
+pub(crate) struct PosixArguments {
     /// What to do instead of testing.
     #[command(subcommand)]
     pub command: Option<PosixCommand>,
@@ -62,7 +62,7 @@ pub struct PosixArguments {
 
 /// What to do instead of testing.
 #[derive(Debug, Subcommand)]
-pub enum PosixCommand {
+pub(crate) enum PosixCommand {
     /// Explain a case: its rule, where that is written, and a program in C that repeats its calls.
     Explain {
         /// The case [default: list all].
@@ -91,7 +91,7 @@ pub enum PosixCommand {
 
 /// How binding a rule is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Level {
+pub(crate) enum Level {
     /// POSIX says that it shall be so.
     Shall,
     /// Linux's manual says so.

@@ -3,11 +3,11 @@
 mod arguments;
 mod expected;
 mod explain;
-pub mod pjdfstest;
+pub(crate) mod pjdfstest;
 mod reports;
 mod test;
 
-pub use arguments::PosixArguments;
+pub(crate) use arguments::PosixArguments;
 
 use arguments::{Level, PosixCommand};
 use expected::Expectations;
@@ -23,7 +23,7 @@ use std::path::Path;
 use test::Tested;
 
 /// Runs the command.
-pub fn run(arguments: &PosixArguments, common: &Common) -> Result<End, Stopped> {
+pub(crate) fn run(arguments: &PosixArguments, common: &Common) -> Result<End, Stopped> {
     match &arguments.command {
         Some(PosixCommand::Explain { id, at }) => explain::run(id.as_deref(), at.as_deref(), common),
         Some(PosixCommand::Diff { before, after }) => reports::diff(before, after, common),

@@ -21,7 +21,7 @@ usage: plumb as pjdfstest --install DIR
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// Behaves as pjdfstest's files do.
-pub fn run(call: &ToolCall<'_>) -> Result<End, Stopped> {
+pub(crate) fn run(call: &ToolCall<'_>) -> Result<End, Stopped> {
     let words: Vec<&str> = call.words.iter().map(String::as_str).collect();
     match words[..] {
         ["--install", directory] => install(Path::new(directory)),

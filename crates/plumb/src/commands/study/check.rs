@@ -16,7 +16,7 @@ use std::path::Path;
 const SUDO_FINDS: [&str; 6] = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
 /// What is to be looked at.
-pub struct CheckRequest<'a> {
+pub(super) struct CheckRequest<'a> {
     /// The plan.
     pub plan: &'a Plan,
     /// What the user allowed to be destroyed beside the file.
@@ -29,7 +29,12 @@ pub struct CheckRequest<'a> {
 
 impl CheckRequest<'_> {
     /// Looks at all that the open plots need. What a killed process has left is taken down first: it would be in the way.
-    pub fn answer(&self, is_open: impl Fn(u32) -> bool, hosts: &mut LabHosts, listener: Listener<'_>) -> Preflight {
+    pub(super) fn answer(
+        &self,
+        is_open: impl Fn(u32) -> bool,
+        hosts: &mut LabHosts,
+        listener: Listener<'_>,
+    ) -> Preflight {
         if let Err(error) = hosts.recover(&mut *listener) {
             match error {
                 // Progress appears on terminals only; print this warning in any case.
@@ -44,7 +49,7 @@ impl CheckRequest<'_> {
 }
 
 /// Says what may make runs fail, or be rejected.
-pub fn warn(found: &Preflight, plan: &Plan) {
+pub(super) fn warn(found: &Preflight, plan: &Plan) {
     for warning in &plan.warnings {
         error_line!("warning: {warning}");
     }
@@ -54,7 +59,7 @@ pub fn warn(found: &Preflight, plan: &Plan) {
 }
 
 /// Why the study cannot begin, if it cannot.
-pub fn refuse(found: &Preflight) -> Result<(), Stopped> {
+pub(super) fn refuse(found: &Preflight) -> Result<(), Stopped> {
     if found.is_good() {
         return Ok(());
     }
@@ -96,7 +101,7 @@ fn as_root() -> String {
 }
 
 /// What was looked at, and what was not.
-pub fn page(found: &Preflight) -> String {
+pub(super) fn page(found: &Preflight) -> String {
     let mut lines = vec!["Check".to_owned()];
     let width = found.checked.iter().map(|host| host.host.chars().count()).max().unwrap_or(0);
     for host in &found.checked {

@@ -26,7 +26,7 @@ use std::time::Duration;
 
 /// Arguments of `plumb study run`.
 #[derive(Debug, Args)]
-pub struct StudyRunArguments {
+pub(crate) struct StudyRunArguments {
     /// Which study.
     #[command(flatten)]
     pub study: StudyFile,
@@ -40,7 +40,7 @@ pub struct StudyRunArguments {
 
 /// How a study is conducted.
 #[derive(Debug, Args)]
-pub struct ConductArguments {
+pub(crate) struct ConductArguments {
     /// Continue when the same failure occurs again [default: end the study at its second occurrence].
     #[arg(long)]
     pub keep_going: bool,
@@ -57,7 +57,7 @@ pub struct ConductArguments {
 
 /// Arguments of `plumb study resume`.
 #[derive(Debug, Args)]
-pub struct ResumeArguments {
+pub(crate) struct ResumeArguments {
     /// A study file, or a study's id, name, or any unique beginning of the id.
     #[arg(value_name = "FILE|ID", default_value = "last")]
     pub study: String,
@@ -76,7 +76,7 @@ pub struct ResumeArguments {
 }
 
 /// Plans, freezes, conducts and answers.
-pub fn run(arguments: &StudyRunArguments, common: &Common) -> Result<End, Stopped> {
+pub(super) fn run(arguments: &StudyRunArguments, common: &Common) -> Result<End, Stopped> {
     let study = arguments.study.on(&arguments.hosts)?;
     let plan = study.plan()?;
     let mut store = store(common)?;
@@ -100,7 +100,7 @@ pub fn run(arguments: &StudyRunArguments, common: &Common) -> Result<End, Stoppe
 }
 
 /// Goes on with a frozen plan.
-pub fn resume(arguments: &ResumeArguments, common: &Common) -> Result<End, Stopped> {
+pub(super) fn resume(arguments: &ResumeArguments, common: &Common) -> Result<End, Stopped> {
     let mut store = store(common)?;
     let id = find(&store, &arguments.study)?;
     let stored = store.study(&id)?;

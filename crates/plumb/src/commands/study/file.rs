@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// Which study, and how it is planned.
 #[derive(Debug, Clone, Args, serde::Serialize, serde::Deserialize)]
-pub struct StudyFile {
+pub(crate) struct StudyFile {
     /// A study file.
     pub file: PathBuf,
     /// One of the file's scales, such as `small` [default: the file unchanged].
@@ -43,14 +43,14 @@ pub struct StudyFile {
 
 impl StudyFile {
     /// The same with hosts of the command line. Their keys are looked for where they are now, wherever the study is resumed.
-    pub fn on(&self, hosts: &HostsArguments) -> Result<StudyFile, Stopped> {
+    pub(crate) fn on(&self, hosts: &HostsArguments) -> Result<StudyFile, Stopped> {
         let keys = hosts.hosts_keys.as_deref().map(std::path::absolute).transpose();
         let hosts_keys = keys.map_err(|error| Stopped::io(format!("--hosts-keys: {error}")))?;
         Ok(StudyFile { hosts: hosts.named()?, hosts_keys, ..self.clone() })
     }
 
     /// The plan.
-    pub fn plan(&self) -> Result<Plan, Stopped> {
+    pub(crate) fn plan(&self) -> Result<Plan, Stopped> {
         let set = self.set.iter().map(|text| text.parse::<Override>()).collect::<Result<Vec<_>, _>>();
         let options = PlanOptions {
             scale: self.scale.clone(),

@@ -19,7 +19,7 @@ use plumb_workload::Bytes;
 use std::path::{Path, PathBuf};
 
 /// Opens hosts by means of the lab.
-pub struct LabHosts {
+pub(super) struct LabHosts {
     surroundings: Surroundings,
     /// What agents were started with keys for.
     keys: Option<PathBuf>,
@@ -27,7 +27,7 @@ pub struct LabHosts {
 
 impl LabHosts {
     /// Hosts that end what they do when this is set.
-    pub fn new(stop: StopFlag, keys: Option<PathBuf>, common: &Common) -> Result<LabHosts, Stopped> {
+    pub(super) fn new(stop: StopFlag, keys: Option<PathBuf>, common: &Common) -> Result<LabHosts, Stopped> {
         let program = std::env::current_exe()
             .map_err(|error| Stopped::io(format!("cannot find Plumb's own executable: {error}")))?;
         let mut surroundings = session::surroundings(program)?;
@@ -37,7 +37,7 @@ impl LabHosts {
     }
 
     /// Takes down what a killed process has left on this machine.
-    pub fn recover(&self, listener: Listener<'_>) -> Result<(), plumb_lab::LabError> {
+    pub(super) fn recover(&self, listener: Listener<'_>) -> Result<(), plumb_lab::LabError> {
         for found in plumb_lab::recover(&self.surroundings.journals(), listener)? {
             if found.undone > 0 {
                 listener(&format!("took down what process {} left of {}", found.pid, found.tag));

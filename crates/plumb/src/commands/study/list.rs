@@ -7,7 +7,7 @@ use plumb_cli::session;
 use plumb_store::StudyRow;
 
 /// Prints the stored studies.
-pub fn run(common: &Common) -> Result<End, Stopped> {
+pub(super) fn run(common: &Common) -> Result<End, Stopped> {
     let studies = session::store_to_read(common)?.studies()?;
     if common.json {
         session::print_json(&studies)?;

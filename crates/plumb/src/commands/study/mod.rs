@@ -5,7 +5,7 @@ mod conduct;
 mod file;
 mod hosts;
 mod list;
-pub mod plan;
+pub(crate) mod plan;
 mod report;
 mod view;
 mod watch;
@@ -18,7 +18,7 @@ use plumb_cli::exit::{End, Stopped};
 
 /// What to do with a study.
 #[derive(Debug, Subcommand)]
-pub enum StudyCommand {
+pub(crate) enum StudyCommand {
     /// Show what a study would do: cells, order of runs, time, bytes, and which differences it can show. Nothing is changed.
     Plan(plan::PlanArguments),
     /// Build, measure, take down, report. Each run is stored as it ends, so that `resume` can continue.
@@ -32,7 +32,7 @@ pub enum StudyCommand {
 }
 
 /// Does it.
-pub fn run(command: &StudyCommand, common: &Common) -> Result<End, Stopped> {
+pub(crate) fn run(command: &StudyCommand, common: &Common) -> Result<End, Stopped> {
     match command {
         StudyCommand::Plan(arguments) => plan::run(arguments, common),
         StudyCommand::Run(arguments) => conduct::run(arguments, common),

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 
 /// Arguments of `plumb study plan`.
 #[derive(Debug, Args)]
-pub struct PlanArguments {
+pub(crate) struct PlanArguments {
     /// Which study.
     #[command(flatten)]
     pub study: StudyFile,
@@ -35,7 +35,7 @@ pub struct PlanArguments {
 }
 
 /// Prints the plan.
-pub fn run(arguments: &PlanArguments, common: &Common) -> Result<End, Stopped> {
+pub(crate) fn run(arguments: &PlanArguments, common: &Common) -> Result<End, Stopped> {
     let file = arguments.study.on(&arguments.hosts)?;
     let plan = file.plan()?;
     if common.json && !arguments.check {

@@ -13,7 +13,7 @@ use plumb_study::answer::{Question, StudyEvidence, answer, answer_question};
 
 /// Arguments of `plumb study report`.
 #[derive(Debug, Args)]
-pub struct ReportArguments {
+pub(crate) struct ReportArguments {
     /// A study file, or a study's id, name, or any unique beginning of the id.
     #[arg(value_name = "FILE|ID", default_value = "last")]
     pub study: String,
@@ -45,7 +45,7 @@ impl ReportArguments {
 }
 
 /// Prints what a stored study found.
-pub fn run(arguments: &ReportArguments, common: &Common) -> Result<End, Stopped> {
+pub(super) fn run(arguments: &ReportArguments, common: &Common) -> Result<End, Stopped> {
     let store = session::store_to_read(common)?;
     let id = find(&store, &arguments.study)?;
     let evidence = StudyEvidence::load(&store, &id)?;

@@ -23,7 +23,7 @@ fn expected(count: &ExpectedCount) -> String {
 }
 
 /// The plan, as far as it is shown.
-pub fn of(plan: &Plan, earlier: Option<&EarlierSpread>) -> PlanView {
+pub(super) fn of(plan: &Plan, earlier: Option<&EarlierSpread>) -> PlanView {
     let least = plan.repeats_least();
     PlanView {
         name: plan.name.clone(),

@@ -16,7 +16,7 @@ use std::io::IsTerminal;
 use std::sync::atomic::Ordering;
 
 /// Tells on standard error, or on a screen.
-pub struct StudyReporter {
+pub(super) struct StudyReporter {
     status: StatusLine,
     live: bool,
     head: String,
@@ -29,7 +29,7 @@ pub struct StudyReporter {
 
 impl StudyReporter {
     /// Says nothing yet.
-    pub fn new() -> StudyReporter {
+    pub(super) fn new() -> StudyReporter {
         let live = std::io::stderr().is_terminal();
         StudyReporter {
             status: StatusLine::on_standard_error(),
@@ -42,14 +42,14 @@ impl StudyReporter {
     }
 
     /// Says nothing yet, and passes on what runs report each second.
-    pub fn with_streams(streams: Streams) -> StudyReporter {
+    pub(super) fn with_streams(streams: Streams) -> StudyReporter {
         let mut reporter = StudyReporter::new();
         reporter.streams = Some(streams);
         reporter
     }
 
     /// Shows a screen from now on. A terminal that cannot be one has the line.
-    pub fn open_screen(&mut self, study: &str) {
+    pub(super) fn open_screen(&mut self, study: &str) {
         self.screen = LiveScreen::open().ok();
         if let Some(screen) = &self.screen {
             screen.study(|progress| study.clone_into(&mut progress.name));
@@ -86,18 +86,18 @@ impl StudyReporter {
     }
 
     /// A line that stays.
-    pub fn tell(&self, text: &str) {
+    pub(super) fn tell(&self, text: &str) {
         let text = session::error_style().wrap(text, 2);
         self.status.aside(|| error_line!("{text}"));
     }
 
     /// A line that is shown on a terminal until the next one comes.
-    pub fn show(&self, text: &str) {
+    pub(super) fn show(&self, text: &str) {
         self.status.say(text.trim().to_owned());
     }
 
     /// Takes the screen and the live line away.
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.screen = None;
         self.status.end();
     }

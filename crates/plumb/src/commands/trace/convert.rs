@@ -9,7 +9,7 @@ use std::io::BufWriter;
 use std::path::Path;
 
 /// Writes a recording in another format. A file that exists is left alone, and one that was not finished is removed.
-pub fn run(
+pub(super) fn run(
     path: &Path,
     target: &Path,
     to: Option<&str>,

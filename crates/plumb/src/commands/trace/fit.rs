@@ -77,7 +77,7 @@ fn of_sheet(sheet: Sheet) -> Seen {
 }
 
 /// Makes a model, runs it on a simulated device, and says how like the recording it is.
-pub fn run(arguments: &FitArguments, common: &Common) -> Result<End, Stopped> {
+pub(super) fn run(arguments: &FitArguments, common: &Common) -> Result<End, Stopped> {
     let (waits, format) = (arguments.input.waits(), arguments.input.format()?);
     let fitted = match arguments.level {
         0 => None,

@@ -31,7 +31,7 @@ fn new_file(output: OutputFile<'_>) -> Result<File, Stopped> {
 
 /// What to do with recordings.
 #[derive(Debug, Subcommand)]
-pub enum TraceCommand {
+pub(crate) enum TraceCommand {
     /// Record what a program, or processes that run, do to files, or what block devices are asked for.
     Record(RecordArguments),
     /// Show what a recording is like: mix, sizes, arrivals, bursts, sequentiality, working set, miss ratios, busiest files.
@@ -85,7 +85,7 @@ pub enum TraceCommand {
 
 /// Arguments of `plumb trace record`.
 #[derive(Debug, Args)]
-pub struct RecordArguments {
+pub(crate) struct RecordArguments {
     /// The file to write, which must not exist yet [default: the program's name with `.trace`].
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -106,7 +106,7 @@ pub struct RecordArguments {
 
 /// Arguments of `plumb trace replay`.
 #[derive(Debug, Args)]
-pub struct ReplayArguments {
+pub(crate) struct ReplayArguments {
     /// The recording.
     pub file: PathBuf,
     /// Where: a directory, in which a new test directory gets the recording's files and is removed afterwards; a simulated device
@@ -166,7 +166,7 @@ pub struct ReplayArguments {
 
 /// How reads and writes are replayed that are all of a recording.
 #[derive(Debug, Default, Args)]
-pub struct DataReplayArguments {
+pub(crate) struct DataReplayArguments {
     /// Of reads and writes alone: ops in flight at most; those beyond wait, and are counted [default: 256].
     #[arg(long, value_name = "N")]
     pub depth: Option<u32>,
@@ -216,7 +216,7 @@ impl ReplayArguments {
 
 /// Arguments of `plumb trace fit`.
 #[derive(Debug, Args)]
-pub struct FitArguments {
+pub(crate) struct FitArguments {
     /// The recording.
     pub file: PathBuf,
     /// How much is modelled: 0 is one stream with the mean rate, sizes and mix; 1 has phases, with gaps, sizes and seeks as they came
@@ -239,7 +239,7 @@ pub struct FitArguments {
 
 /// How a recording is read.
 #[derive(Debug, Args)]
-pub struct InputArguments {
+pub(crate) struct InputArguments {
     /// The format, by name or as a description of a table's columns, such as `, time:us,op,offset:512,length`
     /// [default: recognised by its content].
     #[arg(long, value_name = "FORMAT")]
@@ -271,7 +271,7 @@ fn stopped(error: TraceError) -> Stopped {
 }
 
 /// Does it.
-pub fn run(command: &TraceCommand, common: &Common) -> Result<End, Stopped> {
+pub(crate) fn run(command: &TraceCommand, common: &Common) -> Result<End, Stopped> {
     match command {
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
         TraceCommand::Record(arguments) => record::run(arguments),

@@ -40,7 +40,7 @@ impl Write for Spool<'_> {
 }
 
 /// Records a program or processes.
-pub fn run(arguments: &RecordArguments) -> Result<End, Stopped> {
+pub(super) fn run(arguments: &RecordArguments) -> Result<End, Stopped> {
     let subject = match (arguments.command.is_empty(), arguments.pid.is_empty(), arguments.dev.is_empty()) {
         (_, _, false) => {
             let devices = arguments.dev.iter().map(|path| device(path)).collect::<Result<_, _>>()?;

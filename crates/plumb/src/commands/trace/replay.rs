@@ -40,7 +40,7 @@ const DEPTH: u32 = 256;
 const TARGET: &str = "files";
 
 /// Replays a recording.
-pub fn run(arguments: &ReplayArguments, common: &Common) -> Result<End, Stopped> {
+pub(super) fn run(arguments: &ReplayArguments, common: &Common) -> Result<End, Stopped> {
     let at = At::parse(&arguments.at)?;
     // Opened here so that what is wrong with it is told in its own words.
     for file in [&arguments.file].into_iter().chain(&arguments.with) {

@@ -31,7 +31,7 @@ fn sheet(path: &Path, input: &InputArguments) -> Result<(Sheet, String), Stopped
 }
 
 /// Shows one.
-pub fn show(path: &Path, input: &InputArguments, report: &ReportFile, common: &Common) -> Result<End, Stopped> {
+pub(super) fn show(path: &Path, input: &InputArguments, report: &ReportFile, common: &Common) -> Result<End, Stopped> {
     report.writable()?;
     let (sheet, form) = sheet(path, input)?;
     let name = path.display().to_string();
@@ -45,7 +45,7 @@ pub fn show(path: &Path, input: &InputArguments, report: &ReportFile, common: &C
 }
 
 /// Compares two.
-pub fn compare(
+pub(super) fn compare(
     paths: [&Path; 2],
     input: &InputArguments,
     report: &ReportFile,

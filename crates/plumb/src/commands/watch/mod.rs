@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 const SHORTEST: Duration = Duration::from_millis(100);
 
 /// Runs until it is stopped, or for the given number of intervals.
-pub fn run(arguments: &WatchArguments, common: &Common) -> Result<End, Stopped> {
+pub(crate) fn run(arguments: &WatchArguments, common: &Common) -> Result<End, Stopped> {
     let interval = Duration::from_nanos(arguments.interval.0);
     if interval < SHORTEST {
         return Err(Stopped::usage(format!(

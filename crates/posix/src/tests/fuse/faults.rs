@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 /// What goes wrong in a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fault {
+pub(crate) enum Fault {
     /// A request is answered wrongly: an error with success or another error, success with an error. From then on, `errno` is not
     /// answered any more, but another.
     Answer {
@@ -52,7 +52,7 @@ pub enum Fault {
 
 /// A part of a file's attributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Field {
+pub(crate) enum Field {
     Access,
     Modification,
     Change,
@@ -64,7 +64,7 @@ pub enum Field {
 
 impl Field {
     /// All.
-    pub const ALL: [Field; 7] =
+    pub(crate) const ALL: [Field; 7] =
         [Field::Access, Field::Modification, Field::Change, Field::Links, Field::Mode, Field::Owner, Field::Size];
 
     /// By how much it is wrong.
@@ -80,7 +80,7 @@ impl Field {
 
 /// What is wrong with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wrong {
+pub(crate) enum Wrong {
     /// The last change of it is left out: so many values were seen in a run without faults.
     Frozen { values: usize },
     /// From this answer on it has changed although nothing changes it.
@@ -91,14 +91,14 @@ pub enum Wrong {
 
 /// A request of a case without faults: what was asked, and the errno of the answer, 0 for success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seen {
+pub(crate) struct Seen {
     pub opcode: u32,
     pub errno: i32,
 }
 
 /// Values of one part of a file's attributes in a case.
 #[derive(Debug, Clone, Default)]
-pub struct Values {
+pub(crate) struct Values {
     /// Each as often as it changed.
     pub distinct: Vec<i128>,
     /// Answers that had it.
@@ -122,7 +122,7 @@ struct Current {
 
 /// The faults of a run, and what was asked in it.
 #[derive(Default)]
-pub struct Faults {
+pub(crate) struct Faults {
     /// By case.
     pub of_case: HashMap<usize, Vec<Fault>>,
     /// What was asked, by case.
@@ -140,7 +140,7 @@ const UNCOUNTED: [u32; 6] = [2, 18, 25, 29, 36, 42];
 const BARE: [u32; 8] = [10, 11, 12, 21, 24, 34, 43, 45];
 
 /// What is to be answered in place of what is right.
-pub enum Instead {
+pub(crate) enum Instead {
     /// This, and nothing is done.
     Nothing(Result<Vec<u8>, i32>),
     /// What is right, but for this error.
@@ -151,7 +151,7 @@ pub enum Instead {
 
 impl Faults {
     /// Before a request is answered.
-    pub fn before(&mut self, opcode: u32, name: &[u8]) -> Instead {
+    pub(crate) fn before(&mut self, opcode: u32, name: &[u8]) -> Instead {
         if opcode == LOOKUP
             && let Some(current) = &mut self.current
             && current.name == name
@@ -185,7 +185,7 @@ impl Faults {
     }
 
     /// After it: a directory that is made for a case begins that case.
-    pub fn after(&mut self, opcode: u32, name: &[u8], answer: &Result<Vec<u8>, i32>) {
+    pub(crate) fn after(&mut self, opcode: u32, name: &[u8], answer: &Result<Vec<u8>, i32>) {
         let number = name.strip_prefix(b"case-").and_then(|number| std::str::from_utf8(number).ok());
         if opcode == MKDIR
             && answer.is_ok()
@@ -227,7 +227,14 @@ impl Faults {
     }
 
     /// What is answered of a file: `parent` is what its directory is called, and `beside` the owners of that directory and of its file `f`.
-    pub fn attributes(&mut self, stat: &mut Stat, uid: u32, name: &[u8], parent: &[u8], owners: Option<[u32; 2]>) {
+    pub(crate) fn attributes(
+        &mut self,
+        stat: &mut Stat,
+        uid: u32,
+        name: &[u8],
+        parent: &[u8],
+        owners: Option<[u32; 2]>,
+    ) {
         let Some(current) = &mut self.current else { return };
         let faults = self.of_case.get(&current.case).map_or(&[][..], Vec::as_slice);
         let right = *stat;

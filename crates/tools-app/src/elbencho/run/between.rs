@@ -20,7 +20,7 @@ pub(crate) struct BetweenStep {
 ///
 /// # Errors
 /// What failed, with the way out.
-pub fn steps(between: Between, paths: &[String]) -> Result<Vec<BetweenStep>, DialectError> {
+pub(super) fn steps(between: Between, paths: &[String]) -> Result<Vec<BetweenStep>, DialectError> {
     let mut done = Vec::new();
     if are_simulated(paths) {
         // There is nothing to write out or to drop, which takes no longer than it takes to say so.
@@ -46,7 +46,7 @@ pub(crate) fn are_simulated(paths: &[String]) -> bool {
 }
 
 /// Rests, unless a signal comes.
-pub fn rest(between: Between, paths: &[String], stop: StopFlag) {
+pub(super) fn rest(between: Between, paths: &[String], stop: StopFlag) {
     if between.delay_s > 0 && !are_simulated(paths) {
         stop.sleep(Duration::from_secs(between.delay_s));
     }

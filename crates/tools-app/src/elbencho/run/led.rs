@@ -40,7 +40,7 @@ pub(crate) struct Led {
 }
 
 /// The hosts of a command line, with their ports.
-pub fn names(settings: &ElbenchoSettings) -> Step<Vec<String>> {
+pub(super) fn names(settings: &ElbenchoSettings) -> Step<Vec<String>> {
     let lines = settings.hosts.file.as_deref().map(bounded::read_to_string).unwrap_or_else(|| Ok(String::new()));
     let lines = told(lines.map_err(|error| format!("--hostsfile: cannot read it: {error}")))?;
     told(settings.hosts.names(&lines))
@@ -55,7 +55,7 @@ fn keys() -> Option<PathBuf> {
 }
 
 /// Reaches the services, once all of them are there.
-pub fn join(settings: &ElbenchoSettings, names: &[String]) -> Step<()> {
+pub(super) fn join(settings: &ElbenchoSettings, names: &[String]) -> Step<()> {
     let places = places(names);
     let until = Instant::now() + Duration::from_secs(settings.hosts.wait_s);
     let mut has_said = false;
@@ -78,7 +78,7 @@ pub fn join(settings: &ElbenchoSettings, names: &[String]) -> Step<()> {
 }
 
 /// Asks each service for its part.
-pub fn ask(call: &ToolCall<'_>, settings: &ElbenchoSettings, names: &[String]) -> Step<Led> {
+pub(super) fn ask(call: &ToolCall<'_>, settings: &ElbenchoSettings, names: &[String]) -> Step<Led> {
     let asked = asked(call, settings, names)?;
     let ranks = ranks::joined().ok_or_else(|| Stopped::io("the services are gone"))?;
     let words = (0..asked.services)
@@ -229,7 +229,7 @@ pub(crate) struct AllTold {
 
 impl AllTold {
     /// What one of them tells.
-    pub fn add(&mut self, name: &str, phase: &LoweredPhase, text: &str) {
+    pub(super) fn add(&mut self, name: &str, phase: &LoweredPhase, text: &str) {
         let told = json::from_str::<PhaseTold>(text).unwrap_or_default();
         self.wrong.extend(told.wrong.iter().map(|wrong| format!("{name}: {wrong}")));
         match PhaseReport::of_numbers(phase, &told.report) {
@@ -277,7 +277,7 @@ pub(crate) fn tell_services<T>(settings: &ElbenchoSettings, asked: ToAgent) -> S
 }
 
 /// `--service`: serves whoever leads, in the background where that is asked for.
-pub fn serve<T>(settings: &ElbenchoSettings) -> Step<T> {
+pub(super) fn serve<T>(settings: &ElbenchoSettings) -> Step<T> {
     // Threads of all benchmarks, and a service in the background, inherit it.
     let cpus = bound_cpus(settings, &mut HostPlaces::of(settings)).map_err(|wrong| wrong.to_string());
     if let Err(why) = cpus.and_then(|cpus| run_on(&cpus).map_err(|error| format!("--zones, --cores: {error}"))) {
@@ -304,7 +304,7 @@ pub fn serve<T>(settings: &ElbenchoSettings) -> Step<T> {
 }
 
 /// Where the run is made: below what services allow.
-pub fn base(settings: &ElbenchoSettings) -> PathBuf {
+pub(super) fn base(settings: &ElbenchoSettings) -> PathBuf {
     let first = settings.paths.first().map_or(Path::new("."), Path::new);
     std::path::absolute(first).unwrap_or_else(|_| first.to_owned())
 }

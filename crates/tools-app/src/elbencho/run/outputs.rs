@@ -31,13 +31,13 @@ impl ResultFile {
     ///
     /// # Errors
     /// It cannot be made.
-    pub fn open(option: &'static str, path: &str) -> Result<ResultFile, DialectError> {
+    pub(super) fn open(option: &'static str, path: &str) -> Result<ResultFile, DialectError> {
         let file = OutputFile::named(&format!("--{option}"), path).append()?;
         Ok(ResultFile { option, path: path.to_owned(), file })
     }
 
     /// Whether nothing is in it.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.file.metadata().is_ok_and(|metadata| metadata.len() == 0)
     }
 
@@ -45,7 +45,7 @@ impl ResultFile {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn add(&mut self, text: &str) -> Result<(), DialectError> {
+    pub(super) fn add(&mut self, text: &str) -> Result<(), DialectError> {
         let written = self.file.write_all(text.as_bytes());
         written.map_err(|source| DialectError::File { what: format!("--{}: {}", self.option, self.path), source })
     }
@@ -132,12 +132,12 @@ fn date_of(at: jiff::Timestamp, format: &str) -> String {
 }
 
 /// Local time with milliseconds.
-pub fn date(at: jiff::Timestamp) -> String {
+pub(super) fn date(at: jiff::Timestamp) -> String {
     date_of(at, "%Y-%m-%dT%H:%M:%S.%3f%z")
 }
 
 /// A UUID of version 4.
-pub fn uuid() -> String {
+pub(super) fn uuid() -> String {
     let [high, low] = [1u8, 2].map(|part| RandomState::new().hash_one(part));
     format!(
         "{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}",
@@ -158,7 +158,7 @@ pub(crate) struct MachineTicks {
 
 impl MachineTicks {
     /// As they are now; all 0 where they cannot be seen.
-    pub fn now() -> MachineTicks {
+    pub(super) fn now() -> MachineTicks {
         let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
         let line = text.lines().find_map(|line| line.strip_prefix("cpu "));
         let times: Vec<u64> =

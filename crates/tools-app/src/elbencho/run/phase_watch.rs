@@ -22,18 +22,18 @@ pub(crate) struct PhaseWatch {
 
 impl PhaseWatch {
     /// One that begins now.
-    pub fn start(ticks: MachineTicks) -> PhaseWatch {
+    pub(super) fn start(ticks: MachineTicks) -> PhaseWatch {
         let (began, entries, looks) = (Timestamp::now(), EntryCounts::default(), Vec::new());
         PhaseWatch { began, entries, start: ticks, looks }
     }
 
     /// What the processors have done by now.
-    pub fn look(&mut self, at_ns: u64, ticks: MachineTicks) {
+    pub(super) fn look(&mut self, at_ns: u64, ticks: MachineTicks) {
         self.looks.push((at_ns, ticks));
     }
 
     /// The ops of a thread.
-    pub fn take(&mut self, phase: &LoweredPhase, worker: &str, logged: impl Iterator<Item = LoggedOp>) {
+    pub(super) fn take(&mut self, phase: &LoweredPhase, worker: &str, logged: impl Iterator<Item = LoggedOp>) {
         let thread = rank(worker).saturating_sub(phase.first_rank);
         self.entries.take(
             phase,
@@ -49,14 +49,19 @@ impl PhaseWatch {
     }
 
     /// Its report, now that it is over.
-    pub fn report(&mut self, phase: &LoweredPhase, measured: &PhaseMeasurement, ticks: MachineTicks) -> PhaseReport {
+    pub(super) fn report(
+        &mut self,
+        phase: &LoweredPhase,
+        measured: &PhaseMeasurement,
+        ticks: MachineTicks,
+    ) -> PhaseReport {
         let entries = std::mem::take(&mut self.entries);
         let cpu = self.over(measured.first_done_ns.unwrap_or(u64::MAX), ticks);
         report(phase, measured, &entries, SeenBeside { cpu, ..self.seen() })
     }
 
     /// When it began, and a name of its own.
-    pub fn seen(&self) -> SeenBeside {
+    pub(super) fn seen(&self) -> SeenBeside {
         SeenBeside { date: date(self.began), id: uuid(), ..SeenBeside::default() }
     }
 
@@ -69,13 +74,13 @@ impl PhaseWatch {
 }
 
 /// The rank of a worker.
-pub fn rank(worker: &str) -> u32 {
+pub(super) fn rank(worker: &str) -> u32 {
     let digits: String = worker.trim_start_matches('r').chars().take_while(char::is_ascii_digit).collect();
     digits.parse().unwrap_or(0)
 }
 
 /// What went wrong in a phase, a line each.
-pub fn faults(measured: &PhaseMeasurement) -> impl Iterator<Item = String> + '_ {
+pub(super) fn faults(measured: &PhaseMeasurement) -> impl Iterator<Item = String> + '_ {
     measured.faults.iter().map(|fault| {
         let place = if fault.op.moves_bytes() { format!(" at byte {}", fault.offset) } else { String::new() };
         format!("{} of {}{place}: {}", fault.op.name(), fault.path.display(), fault.message)

@@ -22,7 +22,7 @@ pub(crate) struct HostPlaces {
 
 impl HostPlaces {
     /// As these settings use it.
-    pub fn of(settings: &ElbenchoSettings) -> HostPlaces {
+    pub(super) fn of(settings: &ElbenchoSettings) -> HostPlaces {
         let phases = settings.phases;
         let in_directories = phases.mkdirs || phases.deldirs || phases.stat || phases.delfiles;
         HostPlaces { in_directories }

@@ -111,7 +111,7 @@ impl From<PathFound> for Found {
 
 /// What a service tells of a phase.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct PhaseTold {
+pub(super) struct PhaseTold {
     /// How long the `sync` before it took, µs.
     pub before_us: Option<u64>,
     /// Its report, as numbers.

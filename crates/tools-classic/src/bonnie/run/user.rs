@@ -24,7 +24,7 @@ pub(crate) struct KeptStore(RefCell<Option<Box<Store>>>);
 
 impl KeptStore {
     /// What is measured with.
-    pub fn bench(&self, common: &Common) -> Result<Bench, Stopped> {
+    pub(super) fn bench(&self, common: &Common) -> Result<Bench, Stopped> {
         match self.0.take() {
             Some(store) => session::bench_of_other_user(*store, common),
             None => session::bench_of_tool(common),

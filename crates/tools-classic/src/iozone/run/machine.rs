@@ -6,7 +6,7 @@ use plumb_tools_classic::iozone::print::heat::Edges;
 use std::path::Path;
 
 /// This machine.
-pub struct Here;
+pub(super) struct Here;
 
 impl Machine for Here {
     fn file(&mut self, path: &str) -> Result<String, FileError> {
@@ -27,7 +27,7 @@ impl Machine for Here {
 }
 
 /// Where the processor's last cache and the memory end; 0 where that cannot be seen.
-pub fn edges() -> Edges {
+pub(super) fn edges() -> Edges {
     let caches = Path::new("/sys/devices/system/cpu/cpu0/cache");
     let sizes = std::fs::read_dir(caches).into_iter().flatten().flatten().filter_map(|entry| {
         let text = std::fs::read_to_string(entry.path().join("size")).ok()?;

@@ -27,19 +27,19 @@ use std::path::Path;
 /// What IOzone ends with.
 mod code {
     /// The file cannot be made or written to.
-    pub const CREATE: u8 = 44;
+    pub(super) const CREATE: u8 = 44;
     /// The file to read is not there.
-    pub const OPEN: u8 = 58;
+    pub(super) const OPEN: u8 = 58;
     /// A read fails.
-    pub const READ: u8 = 60;
+    pub(super) const READ: u8 = 60;
     /// A write fails.
-    pub const WRITE: u8 = 74;
+    pub(super) const WRITE: u8 = 74;
     /// What is left: files of results, mounting.
-    pub const OTHER: u8 = 1;
+    pub(super) const OTHER: u8 = 1;
 }
 
 /// Prints the head, and lowers what there is to run.
-pub fn begin(settings: &IozoneSettings, command: &[String]) -> Step<Lowered> {
+pub(super) fn begin(settings: &IozoneSettings, command: &[String]) -> Step<Lowered> {
     for note in &settings.messages.notes {
         error_line!("iozone: {note}");
     }
@@ -69,7 +69,7 @@ pub fn begin(settings: &IozoneSettings, command: &[String]) -> Step<Lowered> {
 }
 
 /// Leaves out the rows whose files there is no room for, and says so. Where none is left, the end is that of a full disk.
-pub fn fit(settings: &IozoneSettings, lowered: &mut Lowered, guard: &Guard) -> Step<()> {
+pub(super) fn fit(settings: &IozoneSettings, lowered: &mut Lowered, guard: &Guard) -> Step<()> {
     let paths = lowered.paths();
     if paths.iter().any(|path| path.to_str().is_some_and(simulated::is_named)) {
         return Ok(());
@@ -91,7 +91,7 @@ pub fn fit(settings: &IozoneSettings, lowered: &mut Lowered, guard: &Guard) -> S
 }
 
 /// Prints what is behind the last test.
-pub fn end(
+pub(super) fn end(
     settings: &IozoneSettings,
     command: &[String],
     watching: IozoneProgress<'_>,

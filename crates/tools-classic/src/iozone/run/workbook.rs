@@ -27,7 +27,7 @@ pub(crate) struct Sheets {
 ///
 /// # Errors
 /// More cells than a sheet holds.
-pub fn write(
+pub(super) fn write(
     settings: &IozoneSettings,
     command: &str,
     sheets: &Sheets,

@@ -15,15 +15,15 @@ mod sizes;
 mod take;
 mod telemetry;
 
-pub use buffers::BufferOptions;
-pub use calls::CallOptions;
-pub use children::ChildOptions;
-pub use files::TestFiles;
-pub use pace::{PaceOptions, TimingOptions};
-pub use pattern::{MixReaders, PatternOptions};
-pub use reports::{Messages, Reports};
-pub use selection::TestSelection;
-pub use telemetry::{Telemetry, TelemetryFiles};
+pub(crate) use buffers::BufferOptions;
+pub(crate) use calls::CallOptions;
+pub(crate) use children::ChildOptions;
+pub(crate) use files::TestFiles;
+pub(crate) use pace::{PaceOptions, TimingOptions};
+pub(crate) use pattern::{MixReaders, PatternOptions};
+pub(crate) use reports::{Messages, Reports};
+pub(crate) use selection::TestSelection;
+pub(crate) use telemetry::{Telemetry, TelemetryFiles};
 
 use super::pass::Test;
 use super::sweep::{SizePoint, SizeSweep};

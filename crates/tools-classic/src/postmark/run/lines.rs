@@ -6,7 +6,7 @@ use std::io;
 
 /// What was read and not asked for yet.
 #[derive(Default)]
-pub struct Typed {
+pub(super) struct Typed {
     bytes: Vec<u8>,
     is_over: bool,
 }
@@ -16,7 +16,7 @@ impl Typed {
     ///
     /// # Errors
     /// Standard input cannot be read, or has a line longer than [`LINE_BYTES_MAX`].
-    pub fn next(&mut self, stop: Option<StopFlag>) -> io::Result<Option<String>> {
+    pub(super) fn next(&mut self, stop: Option<StopFlag>) -> io::Result<Option<String>> {
         loop {
             if let Some(end) = self.bytes.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.bytes.drain(..=end).take(end).collect();

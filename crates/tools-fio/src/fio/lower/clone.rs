@@ -45,71 +45,71 @@ pub(super) struct JobClone<'a> {
 
 impl JobClone<'_> {
     /// A change that one option implies for another.
-    pub fn fix(&mut self, text: impl Into<String>) {
+    pub(super) fn fix(&mut self, text: impl Into<String>) {
         let line = PlanLine::new("note", text);
         if !self.fixes.contains(&line) {
             self.fixes.push(line);
         }
     }
 
-    pub fn wrong(&mut self, wrong: JobFault) {
+    pub(super) fn wrong(&mut self, wrong: JobFault) {
         self.wrongs.push(wrong);
     }
 
-    pub fn unsupported(&mut self, option: impl Into<String>, why: impl Into<String>) {
+    pub(super) fn unsupported(&mut self, option: impl Into<String>, why: impl Into<String>) {
         self.wrong(JobFault::Unsupported { option: option.into(), why: why.into() });
     }
 
     /// Whether an option was said, of the job or for all.
-    pub fn is_said<S: Setter>(&self, row: &Row<S>) -> bool {
+    pub(super) fn is_said<S: Setter>(&self, row: &Row<S>) -> bool {
         self.job.is_said(row)
     }
 
-    pub fn reads(&self) -> bool {
+    pub(super) fn reads(&self) -> bool {
         match &self.recorded {
             Some(recorded) => facts::moves(self.job, recorded).read,
             None => matches!(self.job.direction.rw.ops, Ops::Read | Ops::ReadWrite),
         }
     }
 
-    pub fn writes(&self) -> bool {
+    pub(super) fn writes(&self) -> bool {
         match &self.recorded {
             Some(recorded) => facts::moves(self.job, recorded).write,
             None => matches!(self.job.direction.rw.ops, Ops::Write | Ops::ReadWrite | Ops::TrimWrite),
         }
     }
 
-    pub fn trims(&self) -> bool {
+    pub(super) fn trims(&self) -> bool {
         match &self.recorded {
             Some(recorded) => facts::moves(self.job, recorded).trim,
             None => matches!(self.job.direction.rw.ops, Ops::Trim | Ops::TrimWrite),
         }
     }
 
-    pub fn is_random(&self) -> bool {
+    pub(super) fn is_random(&self) -> bool {
         matches!(self.job.direction.rw.order, AccessOrder::Random { .. })
     }
 
     /// Its ops come from a recording.
-    pub fn replays(&self) -> bool {
+    pub(super) fn replays(&self) -> bool {
         self.job.replay.read_iolog.is_some() || self.job.replay.merge_file.is_some()
     }
 
-    pub fn is_foreign(&self) -> bool {
+    pub(super) fn is_foreign(&self) -> bool {
         self.refusal.is_some()
     }
 
-    pub fn is_zoned(&self) -> bool {
+    pub(crate) fn is_zoned(&self) -> bool {
         self.job.zones.mode == ZoneMode::Zoned
     }
 
     /// The smallest op of any kind; what fio rounds by.
-    pub fn min_block(&self) -> u64 {
+    pub(crate) fn min_block(&self) -> u64 {
         let sizes = self.job.direction.sizes();
         [&sizes.read, &sizes.write, &sizes.trim].map(facts::smallest).into_iter().min().unwrap_or(1).max(1)
     }
 
-    pub fn width(&self) -> Width {
+    pub(super) fn width(&self) -> Width {
         match self.job.direction.random.generator {
             Generator::Tausworthe64 => Width::Taus258,
             Generator::Tausworthe | Generator::Lfsr => Width::Taus88,
@@ -117,14 +117,14 @@ impl JobClone<'_> {
     }
 
     /// Random blocks may come again: as said, or because nothing can be remembered of such draws.
-    pub fn forgets_blocks(&self) -> bool {
+    pub(crate) fn forgets_blocks(&self) -> bool {
         let work = &self.job.direction;
         let as_said = work.random.norandommap || work.steady_state.is_on;
         as_said || work.random.distribution != RandomDistribution::Uniform || self.has_own_alignment()
     }
 
     /// Random offsets are aligned otherwise than to the smallest block.
-    pub fn has_own_alignment(&self) -> bool {
+    pub(crate) fn has_own_alignment(&self) -> bool {
         let work = &self.job.direction;
         let sizes = work.sizes();
         let differs =
@@ -136,18 +136,18 @@ impl JobClone<'_> {
     }
 
     /// Ops in flight at most.
-    pub fn depth(&self) -> u32 {
+    pub(super) fn depth(&self) -> u32 {
         // The engine gathers neighbours up to the depth and does one call at a time.
         let gathers = backend::name(self.job) == "vsync";
         if gathers || !self.engine.one_at_a_time { self.job.queue.iodepth.max(1) } else { 1 }
     }
 
     /// Its rate is kept at random.
-    pub fn is_poisson(&self) -> bool {
+    pub(super) fn is_poisson(&self) -> bool {
         self.job.pace.rate.process == Arrival::Poisson
     }
 
-    pub fn is_zones(region: FileRegion) -> bool {
+    pub(crate) fn is_zones(region: FileRegion) -> bool {
         matches!(region, FileRegion::Zones(_))
     }
 }

@@ -174,7 +174,7 @@ impl fmt::Debug for Setting {
 }
 
 /// A row and its field, whose types fit: the type of the value is no longer needed.
-pub trait OptionReader: Sync {
+pub(super) trait OptionReader: Sync {
     /// The kind of value.
     fn kind(&self) -> Kind;
 

@@ -6,16 +6,16 @@ use crate::fio::{FioJob, tests};
 use std::collections::BTreeSet;
 
 /// A line of a job, and what holds of the job if its option sets its field.
-pub type Case = (&'static str, fn(&FioJob) -> bool);
+pub(super) type Case = (&'static str, fn(&FioJob) -> bool);
 
 /// Values for reads, writes and trims.
-pub fn each<T>(read: T, write: T, trim: T) -> PerDirection<T> {
+pub(super) fn each<T>(read: T, write: T, trim: T) -> PerDirection<T> {
     PerDirection { read, write, trim }
 }
 
 /// Reads each line with the parser of job files, and checks that it sets its field, which has another value without it.
 /// Every option of the category that works must be there.
-pub fn assert_each_sets(shelf: &Shelf, cases: &[Case]) {
+pub(super) fn assert_each_sets(shelf: &Shelf, cases: &[Case]) {
     let mut untested: BTreeSet<&str> =
         shelf.options().filter(|option| option.support == Support::Works).map(|option| option.name).collect();
     for (line, holds) in cases {

@@ -116,7 +116,7 @@ impl DirectionReport {
     }
 
     /// Ops a second; 0 without run time.
-    pub fn ios_per_second(&self) -> f64 {
+    pub(crate) fn ios_per_second(&self) -> f64 {
         if self.runtime_ms == 0 { 0.0 } else { self.ios as f64 * 1000.0 / self.runtime_ms as f64 }
     }
 }

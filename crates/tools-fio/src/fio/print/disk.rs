@@ -41,7 +41,7 @@ pub struct ReadWriteCounts {
 
 impl DiskUse {
     /// Every number that is printed as 0 because it was not measured.
-    pub fn not_measured(&self) -> Vec<NotMeasured> {
+    pub(crate) fn not_measured(&self) -> Vec<NotMeasured> {
         [("merges", &self.merges), ("ticks", &self.ticks_ms)]
             .into_iter()
             .filter_map(|(name, figure)| match figure {

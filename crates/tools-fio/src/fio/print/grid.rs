@@ -111,7 +111,7 @@ pub struct BucketShares {
 
 impl BucketShares {
     /// Upper bounds of the classes within a unit. A class holds what is below its bound and not below the one before.
-    pub const BOUNDS: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
+    pub(crate) const BOUNDS: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
 
     /// Names of the classes of milliseconds; those of the other units are the first ten.
     pub const NAMES: [&'static str; 12] =

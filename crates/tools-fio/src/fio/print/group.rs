@@ -22,7 +22,7 @@ pub(super) struct Together {
 
 impl Together {
     /// Of the directions that did something.
-    pub fn of<'a>(directions: impl IntoIterator<Item = &'a DirectionReport>) -> Together {
+    pub(super) fn of<'a>(directions: impl IntoIterator<Item = &'a DirectionReport>) -> Together {
         let mut sum: Option<Together> = None;
         for one in directions.into_iter().filter(|one| one.runtime_ms > 0) {
             let own = one.bytes_per_second();

@@ -25,7 +25,7 @@ pub(super) struct JsonObject(Vec<(String, JsonValue)>);
 
 impl JsonObject {
     /// Adds a member. An existing key gets the new value, as a reader would see it.
-    pub fn set(&mut self, key: &str, value: impl Into<JsonValue>) -> &mut JsonObject {
+    pub(super) fn set(&mut self, key: &str, value: impl Into<JsonValue>) -> &mut JsonObject {
         let value = value.into();
         match self.0.iter_mut().find(|(own, _)| own == key) {
             Some((_, old)) => *old = value,
@@ -35,12 +35,12 @@ impl JsonObject {
     }
 
     /// Leaves a member out.
-    pub fn remove(&mut self, key: &str) {
+    pub(super) fn remove(&mut self, key: &str) {
         self.0.retain(|(own, _)| own != key);
     }
 
     /// Adds a member whose key is known to be new; for long runs of keys.
-    pub fn push(&mut self, key: String, value: impl Into<JsonValue>) {
+    pub(super) fn push(&mut self, key: String, value: impl Into<JsonValue>) {
         self.0.push((key, value.into()));
     }
 
@@ -61,7 +61,7 @@ impl JsonObject {
     }
 
     /// The text, with a line end.
-    pub fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let mut out = String::new();
         self.write(0, &mut out);
         out.push('\n');

@@ -31,7 +31,7 @@ impl Prefix {
     }
 
     /// The other one, printed in parentheses.
-    pub const fn other(self) -> Prefix {
+    pub(super) const fn other(self) -> Prefix {
         match self {
             Prefix::Si => Prefix::Iec,
             Prefix::Iec => Prefix::Si,

@@ -233,7 +233,7 @@ impl JobReport {
     }
 
     /// Every number that is printed as 0 because it was not measured.
-    pub fn not_measured(&self) -> Vec<NotMeasured> {
+    pub(crate) fn not_measured(&self) -> Vec<NotMeasured> {
         let mut missing = Vec::new();
         let mut note = |name: String, reason: &str| missing.push(NotMeasured { name, reason: reason.to_owned() });
         macro_rules! look {

@@ -21,17 +21,6 @@ pub enum TerseVersion {
 }
 
 impl TerseVersion {
-    /// The version of this number.
-    pub const fn from_number(number: u32) -> Option<TerseVersion> {
-        match number {
-            2 => Some(TerseVersion::V2),
-            3 => Some(TerseVersion::V3),
-            4 => Some(TerseVersion::V4),
-            5 => Some(TerseVersion::V5),
-            _ => None,
-        }
-    }
-
     const fn number(self) -> u32 {
         match self {
             TerseVersion::V2 => 2,

@@ -42,11 +42,11 @@ use std::time::Instant;
 use watching::ClientProgress;
 
 /// fio's port.
-pub const PORT: u16 = 8765;
+pub(super) const PORT: u16 = 8765;
 
 /// A client as typed, and where it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TypedHost {
+pub(crate) struct TypedHost {
     /// Without what says how it is reached, and without its port.
     pub hostname: String,
     /// Its port.
@@ -60,7 +60,7 @@ pub struct TypedHost {
 ///
 /// # Errors
 /// Another form.
-pub fn typed_host(text: &str) -> Result<TypedHost, String> {
+pub(crate) fn typed_host(text: &str) -> Result<TypedHost, String> {
     if text.starts_with("sock:") {
         return Err(format!("`{text}`: agents listen on addresses, and on no socket of a file"));
     }
@@ -99,7 +99,7 @@ struct Serving {
 }
 
 /// Runs jobs on their hosts, and prints what fio prints of them.
-pub fn run(invocation: &Invocation, call: &ToolCall<'_>) -> Step<End> {
+pub(super) fn run(invocation: &Invocation, call: &ToolCall<'_>) -> Step<End> {
     let began = Instant::now();
     if invocation.progress.status_interval.is_some() || invocation.progress.eta == Eta::Always {
         complain("hosts report at the end of the run: --status-interval and --eta=always show nothing before");
@@ -436,7 +436,7 @@ fn of_host(host: usize, name: &str) -> String {
 }
 
 /// `--server`: serves the jobs of clients until a signal comes.
-pub fn serve(invocation: &Invocation) -> Step<End> {
+pub(super) fn serve(invocation: &Invocation) -> Step<End> {
     let asked = invocation.hosts.server.as_deref().unwrap_or_default();
     let address = match asked {
         "" => format!("127.0.0.1:{PORT}"),

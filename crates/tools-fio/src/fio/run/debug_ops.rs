@@ -10,7 +10,7 @@ use plumb_workload::OpKind;
 const GATHERED_BYTES: usize = 1 << 16;
 
 /// Ops on their way through.
-pub struct DebugOps<'a, W: FnMut(&str)> {
+pub(crate) struct DebugOps<'a, W: FnMut(&str)> {
     ops: &'a mut dyn Iterator<Item = LoggedOp>,
     paths: Vec<String>,
     text: String,
@@ -19,7 +19,7 @@ pub struct DebugOps<'a, W: FnMut(&str)> {
 
 impl<'a, W: FnMut(&str)> DebugOps<'a, W> {
     /// Of this copy of a job.
-    pub fn new(ops: &'a mut dyn Iterator<Item = LoggedOp>, copy: &LoweredJob, write: W) -> DebugOps<'a, W> {
+    pub(super) fn new(ops: &'a mut dyn Iterator<Item = LoggedOp>, copy: &LoweredJob, write: W) -> DebugOps<'a, W> {
         let paths = (0..copy.names.count()).filter_map(|number| copy.names.path(number));
         let paths = paths.map(|path| path.to_string_lossy().into_owned()).collect();
         DebugOps { ops, paths, text: String::new(), write }

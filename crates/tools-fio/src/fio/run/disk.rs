@@ -13,7 +13,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 /// What job files may ask of this machine.
-pub fn this_machine() -> Machine {
+pub(super) fn this_machine() -> Machine {
     let environment = std::env::vars_os()
         .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()));
     let environment = BTreeMap::from_iter(environment);
@@ -26,7 +26,7 @@ pub fn this_machine() -> Machine {
 }
 
 /// CPUs that this process may run on.
-pub fn allowed_cpus() -> Vec<u32> {
+pub(crate) fn allowed_cpus() -> Vec<u32> {
     let Ok(allowed) = rustix::thread::sched_getaffinity(None) else { return vec![0] };
     let most = u32::try_from(rustix::thread::CpuSet::MAX_CPU).unwrap_or(u32::MAX);
     (0..most).filter(|&cpu| allowed.is_set(cpu as usize)).collect()
@@ -41,7 +41,7 @@ fn configured_cpus() -> u32 {
 
 /// Files of the disk; standard input can be read once.
 #[derive(Debug, Default)]
-pub struct DiskFiles {
+pub(crate) struct DiskFiles {
     stdin_taken: bool,
 }
 

@@ -12,7 +12,7 @@ use std::io::{self, BufRead, BufReader, Read};
 const PIECE_BYTES: u64 = 1 << 20;
 
 /// Prints the lines of a log, a piece at a time.
-pub fn print<T>(path: &str) -> Step<T> {
+pub(super) fn print<T>(path: &str) -> Step<T> {
     let lines = |text: &str| -> bool { !matches!(output::write(text), Err(Early::Unread)) };
     told(inflate(path, lines).map_err(|error| [format!("--inflate-log={path}: {error}")]))?;
     Err(End::Done.into())

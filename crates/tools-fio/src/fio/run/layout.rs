@@ -7,7 +7,7 @@ use plumb_workload::{Backend, Target};
 use std::collections::BTreeSet;
 
 /// The files of each copy of a job that are shorter than they should be, and not laid out by a copy before it.
-pub fn layouts(fio: &Fio, lowered: &Lowered, places: &mut dyn Places) -> Vec<MissingFiles> {
+pub(super) fn layouts(fio: &Fio, lowered: &Lowered, places: &mut dyn Places) -> Vec<MissingFiles> {
     let mut seen = BTreeSet::new();
     let mut layouts = Vec::new();
     for copy in &lowered.jobs {

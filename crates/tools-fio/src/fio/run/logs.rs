@@ -58,7 +58,7 @@ struct Kept {
 }
 
 /// Bytes of all logs of a phase that are kept: they must fit into one message, in which lines are a tenth longer.
-pub const KEPT_BYTES_MAX: usize = 32 << 20;
+pub(crate) const KEPT_BYTES_MAX: usize = 32 << 20;
 
 impl KeptLogs {
     /// What was written, which is forgotten, and whether there was more than is kept.

@@ -44,7 +44,7 @@ impl Output {
     }
 
     /// Whether people read along.
-    pub fn is_normal(&self) -> bool {
+    pub(crate) fn is_normal(&self) -> bool {
         self.formats.contains(&Format::Normal)
     }
 

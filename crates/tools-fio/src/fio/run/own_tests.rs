@@ -44,7 +44,7 @@ fn content(bytes: usize) -> Vec<u8> {
 }
 
 /// `--crctest`.
-pub fn checksums<T>(asked: Option<&str>) -> Step<T> {
+pub(super) fn checksums<T>(asked: Option<&str>) -> Step<T> {
     let list = || CHECKSUMS.iter().map(|(name, _)| format!("{name}\n")).collect::<String>();
     let chosen: Vec<&(&str, VerifyMethod)> = match asked.filter(|asked| !asked.is_empty()) {
         None => CHECKSUMS.iter().collect(),
@@ -76,7 +76,7 @@ pub fn checksums<T>(asked: Option<&str>) -> Step<T> {
 }
 
 /// `--cpuclock-test`: whether the clock that Plumb reads is the same on all processors.
-pub fn clocks<T>() -> Step<T> {
+pub(super) fn clocks<T>() -> Step<T> {
     let clock = Clock::best();
     output::print(&format!("cs: clock: {}\n", clock.kind().name()));
     let cpus = super::disk::allowed_cpus();
@@ -103,7 +103,7 @@ pub fn clocks<T>() -> Step<T> {
 const UNITS: usize = 64;
 
 /// The unit work of `--idle-prof`: a CRC-32C of 128 KiB.
-pub fn unit_work() -> UnitWork {
+pub(super) fn unit_work() -> UnitWork {
     let content = content(CHUNK_BYTES);
     compute(VerifyMethod::Crc32c, &content);
     let times: Vec<f64> = (0..UNITS)

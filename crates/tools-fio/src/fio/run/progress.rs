@@ -129,7 +129,7 @@ pub struct FioProgress<'a> {
 }
 
 /// Milliseconds since 1970.
-pub fn unix_ms() -> u64 {
+pub(super) fn unix_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -9,7 +9,7 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
 /// What a recording touches.
-pub fn files(asked: &AskedRecording) -> Result<RecordedFiles, TraceError> {
+pub(super) fn files(asked: &AskedRecording) -> Result<RecordedFiles, TraceError> {
     let outline = open(asked).and_then(outline)?;
     let files = outline.files.into_iter().map(|file| RecordedFile {
         name: match file.name {
@@ -25,7 +25,7 @@ pub fn files(asked: &AskedRecording) -> Result<RecordedFiles, TraceError> {
 }
 
 /// Writes a merged recording.
-pub fn write(merge: &Merge) -> Result<(), DialectError> {
+pub(super) fn write(merge: &Merge) -> Result<(), DialectError> {
     let path = Path::new(&merge.path);
     let merged = open(&merge.from)?;
     let file = OutputFile::named("merge_blktrace_file", path).create()?;
@@ -33,7 +33,7 @@ pub fn write(merge: &Merge) -> Result<(), DialectError> {
 }
 
 /// The device file of a block device.
-pub fn device_node(major: u32, minor: u32) -> Option<String> {
+pub(super) fn device_node(major: u32, minor: u32) -> Option<String> {
     let link = std::fs::read_link(format!("/sys/dev/block/{major}:{minor}")).ok()?;
     let node = Path::new("/dev").join(link.file_name()?);
     node.exists().then(|| node.to_string_lossy().into_owned())

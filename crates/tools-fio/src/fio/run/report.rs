@@ -84,6 +84,6 @@ fn disks(fio: &Fio) -> DiskStats {
 }
 
 /// The local time, as ctime(3) tells it.
-pub fn now() -> ReportTime {
+pub(super) fn now() -> ReportTime {
     ReportTime::at_offset(unix_ms(), jiff::Zoned::now().offset().seconds())
 }

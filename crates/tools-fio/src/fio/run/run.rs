@@ -23,10 +23,10 @@ use plumb_workload_text::validate::validate;
 use std::hash::{BuildHasher, RandomState};
 
 /// What fio ends with when SIGINT or its kin stopped it.
-pub const STOPPED_BY_SIGNAL: u8 = 128;
+pub(crate) const STOPPED_BY_SIGNAL: u8 = 128;
 
 /// The jobs, lowered, with their recordings merged.
-pub fn lowered(fio: &Fio, disk: &mut DiskFiles) -> Step<Lowered> {
+pub(super) fn lowered(fio: &Fio, disk: &mut DiskFiles) -> Step<Lowered> {
     for merge in &told(merges(fio).map_err(|errors| errors.0))? {
         told(recorded::write(merge).map_err(|error| [format!("merge_blktrace_file={}: {error}", merge.path)]))?;
     }
@@ -45,7 +45,7 @@ pub fn lowered(fio: &Fio, disk: &mut DiskFiles) -> Step<Lowered> {
 }
 
 /// Where results go, opened, with what is told before the first of them.
-pub fn watching<'a>(fio: &'a Fio, lowered: &'a Lowered, bench: &mut Bench) -> Step<FioProgress<'a>> {
+pub(super) fn watching<'a>(fio: &'a Fio, lowered: &'a Lowered, bench: &mut Bench) -> Step<FioProgress<'a>> {
     let output = told(Output::open(&fio.invocation).map_err(|error| [error]))?;
     let mut reporter = Reporter::new(fio, lowered, output);
     reporter.output.debug(&debug_lines(fio));
@@ -87,7 +87,7 @@ fn seeds(fio: &Fio, lowered: &Lowered) -> String {
 }
 
 /// Tells what was measured, and which jobs failed.
-pub fn end(mut watching: FioProgress<'_>, ended: &RunEnded) -> Step<End> {
+pub(super) fn end(mut watching: FioProgress<'_>, ended: &RunEnded) -> Step<End> {
     watching.clear();
     let Some(outcome) = ended.outcome() else { return told(Err(ended.error())) };
     let failed = watching.reporter.end(&outcome.measurement, &outcome.observations)?;

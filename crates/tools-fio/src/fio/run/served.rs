@@ -26,7 +26,7 @@ pub const PULLED: &str = "fio-trigger ";
 
 /// What a client asks for.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct JobsAsked {
+pub(crate) struct JobsAsked {
     /// fio's words.
     pub words: Vec<String>,
     /// The texts of the job files, by the names in the words.
@@ -45,7 +45,7 @@ pub struct JobsAsked {
 
 /// What a host tells of a phase.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct PhaseTold {
+pub(super) struct PhaseTold {
     /// The lines of its logs, by their files' names.
     pub logs: BTreeMap<String, String>,
     /// What went wrong with them.
@@ -54,7 +54,7 @@ pub struct PhaseTold {
 
 /// What becomes of them on this host.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct JobsServed {
+pub(crate) struct JobsServed {
     /// What is done; `None` where something is wrong.
     pub workload: Option<Workload>,
     /// Each copy of each job.
@@ -79,7 +79,7 @@ pub struct JobsServed {
 
 /// A copy of a job.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct CopyServed {
+pub(crate) struct CopyServed {
     /// Its job's number.
     pub job: u32,
     /// Its phase's number.
@@ -90,7 +90,7 @@ pub struct CopyServed {
 
 /// Files of a job that are written first.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct LayoutServed {
+pub(crate) struct LayoutServed {
     /// The job.
     pub job: String,
     /// How many.
@@ -101,7 +101,7 @@ pub struct LayoutServed {
 
 impl JobsServed {
     /// The machine, as the client's job files see it.
-    pub fn machine(&self, environment: BTreeMap<String, String>) -> Machine {
+    pub(super) fn machine(&self, environment: BTreeMap<String, String>) -> Machine {
         Machine { environment, cpus: self.cpus, page_bytes: self.page_bytes, memory_mib: self.memory_mib }
     }
 }

@@ -14,14 +14,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The jobs as a workload in the native form, which `plumb run` takes (`--translate`).
-pub fn translate(fio: &Fio, places: &mut dyn Places) -> Step<String> {
+pub(super) fn translate(fio: &Fio, places: &mut dyn Places) -> Step<String> {
     let lowered = lowered(fio, places)?;
     let text = told(native::to_toml(&lowered.workload).map_err(|error| [error]))?;
     Ok(format!("{}\n{text}", heading(fio, &lowered)))
 }
 
 /// Which files the jobs use, how much they do, and when (`--plan`).
-pub fn plan(fio: &Fio, places: &mut dyn Places) -> Step<String> {
+pub(super) fn plan(fio: &Fio, places: &mut dyn Places) -> Step<String> {
     let lowered = lowered(fio, places)?;
     let mut text = lower::plan(&lowered.plan);
     for line in beyond_the_space(&lowered) {

@@ -10,7 +10,7 @@ use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 /// A trigger that may be pulled once.
-pub struct TriggerWatch {
+pub(crate) struct TriggerWatch {
     trigger: Trigger,
     since: Instant,
     is_pulled: bool,
@@ -19,24 +19,24 @@ pub struct TriggerWatch {
 
 impl TriggerWatch {
     /// Watches from now on.
-    pub fn new(trigger: &Trigger) -> TriggerWatch {
+    pub(super) fn new(trigger: &Trigger) -> TriggerWatch {
         let remover = Remover::new(&[], trigger.file.as_ref().map(PathBuf::from));
         TriggerWatch { trigger: trigger.clone(), since: Instant::now(), is_pulled: false, remover }
     }
 
     /// Whether anything can pull it.
-    pub fn is_set(&self) -> bool {
+    pub(super) fn is_set(&self) -> bool {
         self.trigger.file.is_some() || self.trigger.timeout.is_some()
     }
 
     /// Whether it was pulled.
-    pub fn is_pulled(&self) -> bool {
+    pub(crate) fn is_pulled(&self) -> bool {
         self.is_pulled
     }
 
     /// Polls the trigger. Once it is pulled, removes the file as fio does (unless it is older than the run and holds data), runs the
     /// command, and stops the jobs.
-    pub fn look(&mut self, stop: StopFlag) {
+    pub(super) fn look(&mut self, stop: StopFlag) {
         let file = self.trigger.file.as_ref().filter(|path| Path::new(path).exists());
         let timeout = self.trigger.timeout.filter(|time| time.0 > 0);
         let is_over = timeout.is_some_and(|time| self.since.elapsed() >= Duration::from_nanos(time.0));
@@ -58,7 +58,7 @@ impl TriggerWatch {
 
 /// Why the command of a trigger did not do its work.
 #[derive(Debug, thiserror::Error)]
-pub enum TriggerError {
+pub(crate) enum TriggerError {
     /// It failed.
     #[error("trigger `{command}`: {status}")]
     Failed {
@@ -86,7 +86,7 @@ pub enum TriggerError {
 ///
 /// # Errors
 /// It cannot be started, or fails.
-pub fn run(command: &str) -> Result<(), TriggerError> {
+pub(super) fn run(command: &str) -> Result<(), TriggerError> {
     match Command::new("/bin/sh").args(["-c", command]).status() {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(TriggerError::Failed { command: command.to_owned(), status }),

@@ -7,7 +7,7 @@
 
 /// Whose arithmetic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flavour {
+pub(crate) enum Flavour {
     /// fio's own, with its overflows.
     Fio,
     /// What the text says.
@@ -25,7 +25,7 @@ pub enum Letter {
 
 /// The value of a sum.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SumValue {
+pub(crate) struct SumValue {
     /// As a whole number.
     pub whole: i128,
     /// With its fraction.
@@ -39,7 +39,7 @@ const DEEPEST: usize = 64;
 
 /// The value of a sum, in microseconds where it is a time. `implied` is the unit of a sum that names none. `None` if
 /// it cannot be read or computed. Source of the grammar: fio's `exp/expression-parser`, restated.
-pub fn evaluate(text: &str, letter: Letter, flavour: Flavour, implied: i64) -> Option<SumValue> {
+pub(crate) fn evaluate(text: &str, letter: Letter, flavour: Flavour, implied: i64) -> Option<SumValue> {
     let mut parser = Parser { rest: text, letter, flavour, units: false, depth: 0 };
     let mut sum = parser.expression(0)?;
     if !parser.at_end() {
@@ -270,7 +270,7 @@ impl Parser<'_> {
 
 impl SumValue {
     /// The nearest whole number.
-    pub fn rounded(&self) -> i128 {
+    pub(crate) fn rounded(&self) -> i128 {
         if self.is_real { self.real.round() as i128 } else { self.whole }
     }
 }

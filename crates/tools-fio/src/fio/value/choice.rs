@@ -114,7 +114,7 @@ pub enum LogName {
 }
 
 /// Reads a log's name.
-pub fn log_name(text: Option<&str>) -> LogName {
+pub(crate) fn log_name(text: Option<&str>) -> LogName {
     match text.map(str::trim).filter(|text| !text.is_empty()) {
         Some(text) => LogName::Named(text.to_owned()),
         None => LogName::OfJob,
@@ -142,7 +142,7 @@ pub struct ErrorsIgnored {
 }
 
 /// Reads `ignore_error`.
-pub fn errors_ignored(text: &str) -> Result<ErrorsIgnored, ValueError> {
+pub(crate) fn errors_ignored(text: &str) -> Result<ErrorsIgnored, ValueError> {
     let list = |text: &str| {
         text.split(':')
             .map(str::trim)

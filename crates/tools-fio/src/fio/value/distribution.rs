@@ -10,7 +10,7 @@ use plumb_workload::blocks::fio::{Curve, FileChoice};
 pub const WORDS: &[&str] = &["random", "zipf", "pareto", "normal", "zoned", "zoned_abs", "sequence"];
 
 /// The values of `file_service_type`.
-pub const FILE_SERVICE: &[&str] = &["roundrobin", "sequential", "random", "zipf", "pareto", "normal", "gauss"];
+pub(crate) const FILE_SERVICE: &[&str] = &["roundrobin", "sequential", "random", "zipf", "pareto", "normal", "gauss"];
 
 /// fio's exponent of `zipf` if none is given.
 const ZIPF_THETA: f64 = 1.1;
@@ -82,7 +82,7 @@ pub fn read(text: &str, reading: &mut ValueReading<'_>) -> Result<RandomDistribu
 }
 
 /// Reads `file_service_type`.
-pub fn file_service(text: &str) -> Result<FileChoice, ValueError> {
+pub(crate) fn file_service(text: &str) -> Result<FileChoice, ValueError> {
     let (word, rest) = text.split_once(':').unwrap_or((text, ""));
     let ops = || match rest.trim() {
         "" => Ok(1),

@@ -25,7 +25,7 @@ pub trait Setter: Copy + Send + Sync + 'static {
 }
 
 /// A syntax whose value is the field itself.
-pub trait Unsaid: Syntax {
+pub(crate) trait Unsaid: Syntax {
     /// The value if nothing is said and the table names no default.
     fn unsaid(&self) -> Self::Value;
 }

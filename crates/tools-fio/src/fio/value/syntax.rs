@@ -104,7 +104,7 @@ impl<S: Scalar> Syntax for S {
 
 /// A power of two.
 #[derive(Clone, Copy)]
-pub struct PowerOfTwo;
+pub(crate) struct PowerOfTwo;
 
 impl Syntax for PowerOfTwo {
     type Value = u32;
@@ -187,7 +187,7 @@ impl Syntax for ThreeRanges {
 
 /// Numbers between colons.
 #[derive(Clone, Copy)]
-pub struct Floats {
+pub(crate) struct Floats {
     /// At most this many.
     pub most: usize,
     /// The smallest and the largest allowed.
@@ -208,7 +208,7 @@ impl Syntax for Floats {
 
 /// One of these words.
 #[derive(Clone, Copy)]
-pub struct OneOf(pub &'static [&'static str]);
+pub(crate) struct OneOf(pub &'static [&'static str]);
 
 impl Syntax for OneOf {
     type Value = &'static str;
@@ -224,7 +224,7 @@ impl Syntax for OneOf {
 
 /// Some of these words, separated by commas.
 #[derive(Clone, Copy)]
-pub struct SomeOf(pub &'static [&'static str]);
+pub(crate) struct SomeOf(pub &'static [&'static str]);
 
 impl Syntax for SomeOf {
     type Value = Vec<&'static str>;
@@ -307,7 +307,8 @@ impl<T: Clone + Send + Sync + 'static> Syntax for Plain<T> {
 }
 
 /// `0` or `1`.
-pub const SWITCH: Plain<bool> = Plain { kind: Kind::Switch, read: |text, _| super::switch(Some(required(text)?), 1) };
+pub(crate) const SWITCH: Plain<bool> =
+    Plain { kind: Kind::Switch, read: |text, _| super::switch(Some(required(text)?), 1) };
 
 /// Present or absent; `0` turns it off again.
 pub const FLAG: Plain<bool> =
@@ -318,14 +319,14 @@ pub const TEXT: Plain<String> = Plain { kind: Kind::Text, read: |text, _| requir
 
 /// Any text of an engine's option. It may be empty, as a key that comes from a variable that is not set: the engine
 /// knows what that means.
-pub const ENGINE_TEXT: Plain<String> =
+pub(crate) const ENGINE_TEXT: Plain<String> =
     Plain { kind: Kind::Text, read: |text, _| text.map(|text| text.trim().to_owned()).ok_or(ValueError::Missing) };
 
 /// Texts between colons; `\:` is a colon inside one.
 pub const NAMES: Plain<Vec<String>> = Plain { kind: Kind::Names, read: |text, _| required(text).map(lists::names) };
 
 /// Bytes, percent of a file, or zones.
-pub const REGION: Plain<FileRegion> =
+pub(crate) const REGION: Plain<FileRegion> =
     Plain { kind: Kind::Region, read: |text, reading| super::region(required(text)?, reading) };
 
 /// `randread:8`.
@@ -333,17 +334,17 @@ pub const DIRECTION: Plain<direction::JobDirection> =
     Plain { kind: Kind::Special(Special::Direction), read: |text, reading| direction::read(required(text)?, reading) };
 
 /// `4k/60:64k/40,8k`.
-pub const SPLIT: Plain<PerDirection<Vec<split::SplitShare>>> =
+pub(crate) const SPLIT: Plain<PerDirection<Vec<split::SplitShare>>> =
     Plain { kind: Kind::Special(Special::Split), read: |text, reading| split::shares(required(text)?, reading) };
 
 /// `zipf:1.2`, `zoned:60/10:40/90`, ….
-pub const DISTRIBUTION: Plain<distribution::RandomDistribution> = Plain {
+pub(crate) const DISTRIBUTION: Plain<distribution::RandomDistribution> = Plain {
     kind: Kind::Special(Special::Distribution),
     read: |text, reading| distribution::read(required(text)?, reading),
 };
 
 /// `"text"0xff-12`.
-pub const PATTERN: Plain<Vec<pattern::Piece>> =
+pub(crate) const PATTERN: Plain<Vec<pattern::Piece>> =
     Plain { kind: Kind::Special(Special::Pattern), read: |text, _| pattern::read(required(text)?) };
 
 /// `0,5,8-15`.
@@ -351,7 +352,7 @@ pub const CPUS: Plain<Vec<u32>> =
     Plain { kind: Kind::Special(Special::Cpus), read: |text, _| lists::cpus(required(text)?) };
 
 /// CPUs as a bit mask of 32 bits.
-pub const CPU_MASK: Plain<Vec<u32>> = Plain {
+pub(crate) const CPU_MASK: Plain<Vec<u32>> = Plain {
     kind: Kind::Whole(Slots::One, ANY),
     read: |text, reading| {
         let mask = slots::whole(required(text)?, ANY, reading)?;
@@ -360,23 +361,23 @@ pub const CPU_MASK: Plain<Vec<u32>> = Plain {
 };
 
 /// `bind:0-1`.
-pub const NUMA_POLICY: Plain<lists::NumaPolicy> =
+pub(crate) const NUMA_POLICY: Plain<lists::NumaPolicy> =
     Plain { kind: Kind::Special(Special::NumaPolicy), read: |text, _| lists::numa_policy(required(text)?) };
 
 /// `EIO:ENOSPC,5`.
-pub const IGNORE_ERROR: Plain<choice::ErrorsIgnored> =
+pub(crate) const IGNORE_ERROR: Plain<choice::ErrorsIgnored> =
     Plain { kind: Kind::Special(Special::IgnoreError), read: |text, _| choice::errors_ignored(required(text)?) };
 
 /// `iops_slope:0.3%`.
-pub const STEADY: Plain<choice::SteadyCriterion> =
+pub(crate) const STEADY: Plain<choice::SteadyCriterion> =
     Plain { kind: Kind::Special(Special::Steady), read: |text, reading| choice::steady(required(text)?, reading) };
 
 /// `wait_before,write:8`.
-pub const SYNC_RANGE: Plain<choice::SyncRange> =
+pub(crate) const SYNC_RANGE: Plain<choice::SyncRange> =
     Plain { kind: Kind::Special(Special::SyncRange), read: |text, _| choice::sync_range(required(text)?) };
 
 /// `random:8`, `zipf:1.2`.
-pub const FILE_SERVICE: Plain<FileChoice> =
+pub(crate) const FILE_SERVICE: Plain<FileChoice> =
     Plain { kind: Kind::Special(Special::FileService), read: |text, _| distribution::file_service(required(text)?) };
 
 /// `mmap:/path`.
@@ -384,11 +385,11 @@ pub const MEMORY: Plain<choice::MemoryKind> =
     Plain { kind: Kind::Special(Special::Memory), read: |text, _| choice::memory(required(text)?) };
 
 /// A prefix, or nothing for the job's name.
-pub const LOG_NAME: Plain<choice::LogName> =
+pub(crate) const LOG_NAME: Plain<choice::LogName> =
     Plain { kind: Kind::Special(Special::LogName), read: |text, _| Ok(choice::log_name(text)) };
 
 /// `4k/10/1/0:64k/90`.
-pub const PRIORITY_SPLIT: Plain<ReadWrite<Vec<split::PriorityShare>>> = Plain {
+pub(crate) const PRIORITY_SPLIT: Plain<ReadWrite<Vec<split::PriorityShare>>> = Plain {
     kind: Kind::Special(Special::PrioritySplit),
     read: |text, reading| split::priorities(required(text)?, reading),
 };

@@ -62,7 +62,7 @@ impl Conditions {
 ///
 /// # Errors
 /// The file to compare with, or the directory, cannot be read.
-pub fn find(find: &Find, threads: u32, stop: Option<StopFlag>) -> Result<FindResult, DialectError> {
+pub(super) fn find(find: &Find, threads: u32, stop: Option<StopFlag>) -> Result<FindResult, DialectError> {
     let search = Search::new(Conditions::of(find)?, stop, vec![PathBuf::from(&find.root)], None);
     let began = Instant::now();
     let found: Vec<Found> = std::thread::scope(|scope| {

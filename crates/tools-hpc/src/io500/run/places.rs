@@ -6,7 +6,7 @@ use plumb_tools_run::error::DialectError;
 use std::path::{Path, PathBuf};
 
 /// Directories of data that were not there before, the innermost last.
-pub struct Places {
+pub(super) struct Places {
     made: Vec<PathBuf>,
     remover: Remover,
 }
@@ -16,7 +16,7 @@ impl Places {
     ///
     /// # Errors
     /// One of them cannot be made.
-    pub fn make(plan: &Plan) -> Result<Places, DialectError> {
+    pub(super) fn make(plan: &Plan) -> Result<Places, DialectError> {
         make(Path::new(&plan.results))?;
         let mut made = missing(plan.directories_left().iter().map(Path::new));
         for directory in plan.directories() {
@@ -33,7 +33,7 @@ impl Places {
 
     /// Removes files that phases of this run wrote and no phase removes, and directories that were made for it, where they are
     /// empty. What cannot be removed stays.
-    pub fn clear(&self, plan: &Plan) {
+    pub(super) fn clear(&self, plan: &Plan) {
         for file in plan.files_left() {
             let _ = self.remover.remove_file(Path::new(&file));
         }

@@ -33,7 +33,12 @@ const DRAIN_PAUSE: Duration = Duration::from_millis(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// A test, from its connections to the server's report.
-pub fn run(settings: &Iperf2Settings, host: &str, bind: Option<IpAddr>, stop: StopFlag) -> Result<(), TestError> {
+pub(super) fn run(
+    settings: &Iperf2Settings,
+    host: &str,
+    bind: Option<IpAddr>,
+    stop: StopFlag,
+) -> Result<(), TestError> {
     let test = &settings.test;
     let no_host = |why: String| TestError::Host { host: host.to_owned(), why };
     let all = (host, settings.port).to_socket_addrs().map_err(|error| no_host(error.to_string()))?;

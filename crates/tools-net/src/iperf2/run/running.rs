@@ -33,7 +33,7 @@ struct Reading {
 }
 
 /// Running flows, and what was printed of them.
-pub struct Running<'a> {
+pub(super) struct Running<'a> {
     settings: &'a Iperf2Settings,
     look: Look,
     streams: &'a [Stream],
@@ -58,7 +58,7 @@ pub struct Running<'a> {
 
 impl<'a> Running<'a> {
     /// Starts them, for a time where they end by themselves.
-    pub fn start(
+    pub(super) fn start(
         settings: &'a Iperf2Settings,
         look: Look,
         streams: &'a [Stream],
@@ -88,12 +88,12 @@ impl<'a> Running<'a> {
     }
 
     /// Seconds since it began.
-    pub fn seconds(&self) -> f64 {
+    pub(super) fn seconds(&self) -> f64 {
         self.began.elapsed().as_secs_f64()
     }
 
     /// Waits for the next thing to do, but no longer than this, and prints the rows that are due.
-    pub fn look(&mut self, longest: Duration) {
+    pub(super) fn look(&mut self, longest: Duration) {
         let left = self.next.map_or(longest, |at| at.saturating_duration_since(Instant::now()).min(longest));
         if !left.is_zero() {
             self.flows.wait(&[], left);
@@ -123,7 +123,7 @@ impl<'a> Running<'a> {
     }
 
     /// Whether there is nothing more to wait for.
-    pub fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         match self.is_both() {
             true => self.flows.is_over(true) && self.flows.is_over(false),
             false => self.flows.is_done(),
@@ -136,7 +136,7 @@ impl<'a> Running<'a> {
     }
 
     /// What came of all streams so far: bytes.
-    pub fn bytes(&self) -> u64 {
+    pub(super) fn bytes(&self) -> u64 {
         (0..self.streams.len()).map(|number| self.flows.counts(number).bytes).sum()
     }
 
@@ -253,7 +253,7 @@ impl<'a> Running<'a> {
     }
 
     /// Ends the flows and prints what they did in all, in the time that it took.
-    pub fn finish(&mut self) -> Vec<Row> {
+    pub(super) fn finish(&mut self) -> Vec<Row> {
         let end = self.seconds();
         self.flows.stop();
         // What the last interval had belongs to the whole.
@@ -275,7 +275,7 @@ impl<'a> Running<'a> {
     }
 
     /// What a server says of a stream of datagrams.
-    pub fn report(row: &Row) -> ServerReport {
+    pub(super) fn report(row: &Row) -> ServerReport {
         ServerReport {
             bytes: row.bytes,
             seconds: row.end,

@@ -65,7 +65,7 @@ fn bind_failed(source: ConnectError) -> TestError {
 }
 
 /// Checks that a server could listen, and prints its warnings: one in the background has no standard error.
-pub fn check(settings: &Iperf2Settings, bind: Option<IpAddr>) -> Result<(), TestError> {
+pub(super) fn check(settings: &Iperf2Settings, bind: Option<IpAddr>) -> Result<(), TestError> {
     let (at, own) = place(settings, bind);
     match settings.test.udp {
         true => datagram_socket(None, Some(at), &own).map(drop),
@@ -75,7 +75,7 @@ pub fn check(settings: &Iperf2Settings, bind: Option<IpAddr>) -> Result<(), Test
 }
 
 /// Serves until a signal comes, or its time is over.
-pub fn serve(settings: &Iperf2Settings, bind: Option<IpAddr>, stop: StopFlag) -> Result<(), TestError> {
+pub(super) fn serve(settings: &Iperf2Settings, bind: Option<IpAddr>, stop: StopFlag) -> Result<(), TestError> {
     let udp = settings.test.udp;
     let (at, own) = place(settings, bind);
     let shared =
@@ -309,7 +309,7 @@ pub(crate) struct BackServer {
 
 impl BackServer {
     /// Listens for the server at `server`, and for no other peer.
-    pub fn listen(
+    pub(super) fn listen(
         settings: &Iperf2Settings,
         back: Back,
         bind: Option<IpAddr>,
@@ -339,12 +339,12 @@ impl BackServer {
     }
 
     /// Returns the port and moment that go to the server.
-    pub fn back(&self) -> Back {
+    pub(super) fn back(&self) -> Back {
         self.back
     }
 
     /// Waits for the server in a thread of its own.
-    pub fn begin(&mut self) -> Result<(), TestError> {
+    pub(super) fn begin(&mut self) -> Result<(), TestError> {
         let (listener, shared) = (self.listener.try_clone()?, Arc::clone(&self.shared));
         let (back, server) = (self.back, self.server);
         let thread = std::thread::Builder::new().name("iperf".to_owned()).stack_size(256 << 10);
@@ -353,7 +353,7 @@ impl BackServer {
     }
 
     /// Waits until all that the server sends has come.
-    pub fn finish(mut self) -> Result<(), TestError> {
+    pub(super) fn finish(mut self) -> Result<(), TestError> {
         match self.waits.take() {
             Some(waits) => waits.join().unwrap_or(Err(TestError::NotBack(self.back.port))),
             None => receive_back(&self.listener, &self.shared, self.back, self.server),

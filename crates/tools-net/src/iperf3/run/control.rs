@@ -8,10 +8,10 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 /// So long the other end may take for what is its turn.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What a proof of the token is good for.
-pub const PURPOSE: &str = "net";
+pub(super) const PURPOSE: &str = "net";
 
 /// Why a test cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -73,7 +73,7 @@ pub enum TestError {
 
 /// A control connection.
 #[derive(Debug)]
-pub enum Control {
+pub(super) enum Control {
     /// As iperf3 has it.
     Plain(TcpStream),
     /// Between two ends of Plumb that know each other.
@@ -82,7 +82,7 @@ pub enum Control {
 
 impl Control {
     /// Over a connection that was just made.
-    pub fn new(socket: TcpStream, keep_alive: KeepAlive) -> io::Result<Control> {
+    pub(super) fn new(socket: TcpStream, keep_alive: KeepAlive) -> io::Result<Control> {
         // Sockets that are not of TCP never wait for more.
         let _ = socket.set_nodelay(true);
         socket.set_write_timeout(Some(PATIENCE))?;
@@ -91,7 +91,7 @@ impl Control {
     }
 
     /// The socket, whose bytes are not to be touched.
-    pub fn socket(&self) -> &TcpStream {
+    pub(super) fn socket(&self) -> &TcpStream {
         match self {
             Control::Plain(socket) => socket,
             Control::Secure(channel) => channel.socket(),
@@ -99,7 +99,7 @@ impl Control {
     }
 
     /// Reads until the buffer is full or the time is over.
-    pub fn read(&mut self, into: &mut [u8], until: Instant, what: &'static str) -> Result<(), TestError> {
+    pub(super) fn read(&mut self, into: &mut [u8], until: Instant, what: &'static str) -> Result<(), TestError> {
         let mut got = 0;
         while got < into.len() {
             let left = until.saturating_duration_since(Instant::now());
@@ -127,7 +127,7 @@ impl Control {
     }
 
     /// Sends bytes.
-    pub fn send(&mut self, bytes: &[u8]) -> Result<(), TestError> {
+    pub(super) fn send(&mut self, bytes: &[u8]) -> Result<(), TestError> {
         let sent = match self {
             Control::Plain(socket) => socket.write_all(bytes),
             Control::Secure(channel) => {
@@ -139,7 +139,7 @@ impl Control {
     }
 
     /// Sends a state.
-    pub fn say(&mut self, state: State) -> Result<(), TestError> {
+    pub(super) fn say(&mut self, state: State) -> Result<(), TestError> {
         self.send(&[state as i8 as u8])
     }
 
@@ -151,7 +151,7 @@ impl Control {
     }
 
     /// Reads JSON of this many bytes at most.
-    pub fn read_json(&mut self, most: usize, what: &'static str) -> Result<Vec<u8>, TestError> {
+    pub(super) fn read_json(&mut self, most: usize, what: &'static str) -> Result<Vec<u8>, TestError> {
         let until = Instant::now() + PATIENCE;
         let mut length = [0; 4];
         self.read(&mut length, until, what)?;
@@ -170,7 +170,7 @@ impl Control {
     }
 
     /// The next state, waiting until then. States that end a test are errors.
-    pub fn state(&mut self, until: Instant, what: &'static str) -> Result<State, TestError> {
+    pub(super) fn state(&mut self, until: Instant, what: &'static str) -> Result<State, TestError> {
         let mut byte = [0];
         self.read(&mut byte, until, what)?;
         match State::of(byte[0]) {
@@ -195,7 +195,7 @@ impl Control {
     }
 
     /// Waits for one state.
-    pub fn expect(&mut self, wanted: State, what: &'static str) -> Result<(), TestError> {
+    pub(super) fn expect(&mut self, wanted: State, what: &'static str) -> Result<(), TestError> {
         match self.state(Instant::now() + PATIENCE, what)? {
             state if state == wanted => Ok(()),
             state => Err(TestError::Message(format!("{state:?} where {what} was expected"))),

@@ -13,7 +13,7 @@ struct Reading {
 }
 
 /// Running flows, and what was printed of them.
-pub struct Running<'a> {
+pub(super) struct Running<'a> {
     report: &'a Report,
     pub flows: Flows,
     /// The start of what is measured.
@@ -34,7 +34,7 @@ pub struct Running<'a> {
 
 impl<'a> Running<'a> {
     /// Starts the flows. Senders of a client end by themselves; a server goes on until it is asked to end.
-    pub fn start(report: &'a Report, flows: Flows) -> Running<'a> {
+    pub(super) fn start(report: &'a Report, flows: Flows) -> Running<'a> {
         let ends = !report.is_server;
         let params = &report.params;
         let count = report.streams.len();
@@ -89,43 +89,43 @@ impl<'a> Running<'a> {
     }
 
     /// Seconds of what is measured.
-    pub fn seconds(&self) -> f64 {
+    pub(super) fn seconds(&self) -> f64 {
         self.began.elapsed().as_secs_f64()
     }
 
     /// The test.
-    pub fn report(&self) -> &'a Report {
+    pub(super) fn report(&self) -> &'a Report {
         self.report
     }
 
     /// When what is measured has lasted this long.
-    pub fn ends_at(&self, seconds: u32) -> Instant {
+    pub(super) fn ends_at(&self, seconds: u32) -> Instant {
         self.began + Duration::from_secs(seconds.into())
     }
 
     /// Whether the part that does not count is going on.
-    pub fn omits(&self) -> bool {
+    pub(super) fn omits(&self) -> bool {
         self.omit_until.is_some()
     }
 
     /// When there is something to do.
-    pub fn next(&self) -> Option<Instant> {
+    pub(super) fn next(&self) -> Option<Instant> {
         [self.omit_until, self.next_report].into_iter().flatten().min()
     }
 
     /// Bytes that came so far.
-    pub fn received(&self) -> u64 {
+    pub(super) fn received(&self) -> u64 {
         let of = self.report.streams.iter().enumerate().filter(|(_, stream)| !stream.sends);
         of.map(|(number, _)| self.flows.counts(number).bytes).sum()
     }
 
     /// Bytes that went or came so far.
-    pub fn moved(&self) -> u64 {
+    pub(super) fn moved(&self) -> u64 {
         (0..self.report.streams.len()).map(|number| self.flows.counts(number).bytes).sum()
     }
 
     /// Whether something should come, and nothing has for this long.
-    pub fn is_idle(&mut self, longest: Duration) -> bool {
+    pub(super) fn is_idle(&mut self, longest: Duration) -> bool {
         let (now, came) = (Instant::now(), self.received());
         if came != self.came.0 {
             self.came = (came, now);
@@ -134,7 +134,7 @@ impl<'a> Running<'a> {
     }
 
     /// Does what is due.
-    pub fn look(&mut self, out: &mut Out) {
+    pub(super) fn look(&mut self, out: &mut Out) {
         let now = Instant::now();
         if self.next_report.is_some_and(|at| now >= at) {
             let interval = self.interval(self.seconds());
@@ -211,7 +211,7 @@ impl<'a> Running<'a> {
     }
 
     /// Ends the flows and prints the last interval.
-    pub fn stop(&mut self, out: &mut Out) {
+    pub(super) fn stop(&mut self, out: &mut Out) {
         if self.end_s == 0.0 {
             self.ends_now();
         }
@@ -247,7 +247,7 @@ impl<'a> Running<'a> {
     }
 
     /// What the other end is told.
-    pub fn results(&self) -> Results {
+    pub(super) fn results(&self) -> Results {
         let streams: Vec<StreamResult> = (0..self.report.streams.len())
             .map(|number| {
                 let (row, before) = (self.whole(number), self.omitted(number));
@@ -276,7 +276,7 @@ impl<'a> Running<'a> {
     }
 
     /// The end of the test, with what the other end says where that is known.
-    pub fn ending(&self, other: Option<&Results>) -> Ending {
+    pub(super) fn ending(&self, other: Option<&Results>) -> Ending {
         let whole = |number: usize| {
             let (own, before) = (self.whole(number), self.omitted(number));
             let far = other.and_then(|other| other.streams.iter().find(|stream| stream.id == stream_id(number)));
@@ -312,7 +312,7 @@ impl<'a> Running<'a> {
 }
 
 /// Blocks after which a test ends, where it does.
-pub fn blocks_of(params: &Params) -> Option<u64> {
+pub(super) fn blocks_of(params: &Params) -> Option<u64> {
     match (params.end.blocks, params.end.bytes) {
         (0, 0) => None,
         (0, bytes) => Some(bytes.div_ceil(params.flow.block.max(1).into())),

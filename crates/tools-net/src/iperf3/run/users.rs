@@ -47,7 +47,7 @@ fn wrong(path: &str, why: &dyn std::fmt::Display) -> UsersError {
 }
 
 /// What admits users, where the command line asks for it.
-pub fn gate(server: &Server, padding: Padding) -> Result<Option<Gate>, UsersError> {
+pub(super) fn gate(server: &Server, padding: Padding) -> Result<Option<Gate>, UsersError> {
     let (Some(key), Some(users)) = (&server.key, &server.users) else { return Ok(None) };
     let known = Users::read(&text(users)?)
         .map_err(|line| wrong(users, &format!("line {line} is not NAME,SHA-256 of {{NAME}}PASSWORD")))?;
@@ -56,7 +56,7 @@ pub fn gate(server: &Server, padding: Padding) -> Result<Option<Gate>, UsersErro
 }
 
 /// The token of a client, where the command line asks for one.
-pub fn token(client: &Client, padding: Padding) -> Result<Option<String>, UsersError> {
+pub(super) fn token(client: &Client, padding: Padding) -> Result<Option<String>, UsersError> {
     let (Some(user), Some(path)) = (&client.user, &client.key) else { return Ok(None) };
     let key = PublicKey::read(&text(path)?).map_err(|error| wrong(path, &error))?;
     let password = match std::env::var("IPERF3_PASSWORD") {

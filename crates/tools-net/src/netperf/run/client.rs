@@ -82,7 +82,7 @@ struct Made {
 }
 
 /// Makes the test, as often as it takes, and prints it.
-pub fn run(settings: &NetperfSettings) -> Result<(), TestError> {
+pub(super) fn run(settings: &NetperfSettings) -> Result<(), TestError> {
     if let Some(processor) = settings.processor.local {
         run_on(&[processor]).map_err(|source| TestError::Processor { processor, source })?;
     }

@@ -9,18 +9,18 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 /// So long the other end may take for what is its turn.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A control connection.
 #[derive(Debug)]
-pub struct Control {
+pub(super) struct Control {
     /// The socket.
     pub socket: TcpStream,
 }
 
 impl Control {
     /// Over a connection that was just made.
-    pub fn new(socket: TcpStream) -> std::io::Result<Control> {
+    pub(super) fn new(socket: TcpStream) -> std::io::Result<Control> {
         socket.set_nodelay(true)?;
         socket.set_write_timeout(Some(PATIENCE))?;
         plumb_engine::net::watch(&socket, plumb_engine::net::KeepAlive::default());
@@ -28,7 +28,7 @@ impl Control {
     }
 
     /// The next message, whole, before a time.
-    pub fn read(&mut self, until: Instant, what: &'static str) -> Result<Message, TestError> {
+    pub(super) fn read(&mut self, until: Instant, what: &'static str) -> Result<Message, TestError> {
         let mut bytes = [0; MESSAGE_BYTES];
         let mut got = 0;
         while got < bytes.len() {
@@ -49,7 +49,7 @@ impl Control {
     }
 
     /// Sends a message.
-    pub fn send(&mut self, message: &Message) -> Result<(), TestError> {
+    pub(super) fn send(&mut self, message: &Message) -> Result<(), TestError> {
         self.socket.write_all(&message.0).map_err(|error| match error.kind() {
             ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => TestError::Closed,
             _ => error.into(),
@@ -57,13 +57,13 @@ impl Control {
     }
 
     /// Whether the other end has gone, as far as is known now.
-    pub fn is_closed(&self) -> bool {
+    pub(super) fn is_closed(&self) -> bool {
         is_readable(&[self.socket.as_fd()], Duration::ZERO)[0] && !matches!(self.socket.peek(&mut [0]), Ok(1..))
     }
 }
 
 /// Waits until one of these sockets has something to read, or its end, and says which have.
-pub fn is_readable(sockets: &[BorrowedFd<'_>], longest: Duration) -> Vec<bool> {
+pub(super) fn is_readable(sockets: &[BorrowedFd<'_>], longest: Duration) -> Vec<bool> {
     let mut watched: Vec<PollFd<'_>> = sockets.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
     let longest = Timespec { tv_sec: longest.as_secs() as i64, tv_nsec: longest.subsec_nanos().into() };
     // A signal is another reason to look.

@@ -43,7 +43,7 @@ const QUIET: Duration = Duration::from_millis(200);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// Serves until the process is ended.
-pub fn serve(settings: &NetperfSettings) -> Result<End, Stopped> {
+pub(super) fn serve(settings: &NetperfSettings) -> Result<End, Stopped> {
     let listeners = match listen(settings) {
         Ok(listeners) => listeners,
         Err(error) => {

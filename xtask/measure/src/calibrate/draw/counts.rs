@@ -9,7 +9,7 @@ use plumb_stats::{Better, Compared, Family, Sides, Verdict, VerdictRule, assess_
 
 /// From where to where a count may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Varying {
+pub(crate) enum Varying {
     /// From run to run.
     Runs,
     /// From plot to plot; the runs of one count the same.
@@ -18,7 +18,7 @@ pub enum Varying {
 
 /// Counts of two equal sides.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct DrawnCounts {
+pub(crate) struct DrawnCounts {
     /// Of each side.
     pub plots: u32,
     /// On each plot.
@@ -39,7 +39,11 @@ enum Said {
 }
 
 /// Draws a study of one number, judges it, and says what each line sees.
-pub fn count<'a>(drawn: &DrawnCounts, seed: u64, counted: impl Iterator<Item = &'a Counted>) -> Result<Vec<Outcome>> {
+pub(crate) fn count<'a>(
+    drawn: &DrawnCounts,
+    seed: u64,
+    counted: impl Iterator<Item = &'a Counted>,
+) -> Result<Vec<Outcome>> {
     let said = drawn.said(seed)?;
     let is_exact = matches!(said, Said::Exactly { differs: true });
     let is_judged = matches!(said, Said::Judged(Verdict::Faster(_) | Verdict::Slower(_)));

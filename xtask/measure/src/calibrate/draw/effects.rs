@@ -18,7 +18,7 @@ const TOGETHER_DO: f64 = 0.1;
 
 /// One line of the table of effects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effect {
+pub(crate) enum Effect {
     /// The hard factor's second level against its first.
     Hard,
     /// The easy factor's last level against its first.
@@ -29,7 +29,7 @@ pub enum Effect {
 
 /// A factorial study: two levels that need a provisioning, and three that do not.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct DrawnEffects {
+pub(crate) struct DrawnEffects {
     /// Plots of each level of the hard factor.
     pub plots: [u32; 2],
     /// The share of runs that were rejected.
@@ -43,7 +43,11 @@ pub struct DrawnEffects {
 }
 
 /// Draws a study, and says whether the interval of each effect holds the true one.
-pub fn cover<'a>(drawn: &DrawnEffects, seed: u64, counted: impl Iterator<Item = &'a Counted>) -> Result<Vec<Outcome>> {
+pub(crate) fn cover<'a>(
+    drawn: &DrawnEffects,
+    seed: u64,
+    counted: impl Iterator<Item = &'a Counted>,
+) -> Result<Vec<Outcome>> {
     let plots = drawn.draw(seed);
     counted
         .map(|counted| match counted {

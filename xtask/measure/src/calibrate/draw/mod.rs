@@ -6,10 +6,10 @@ mod effects;
 mod noise;
 mod verdicts;
 
-pub use counts::{DrawnCounts, Varying};
-pub use effects::{DrawnEffects, Effect};
-pub use noise::Noise;
-pub use verdicts::{Design, Drawn, Truth};
+pub(super) use counts::{DrawnCounts, Varying};
+pub(super) use effects::{DrawnEffects, Effect};
+pub(super) use noise::Noise;
+pub(super) use verdicts::{Design, Drawn, Truth};
 
 pub(super) use counts::count;
 pub(super) use effects::cover;

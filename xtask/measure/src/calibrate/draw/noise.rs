@@ -5,7 +5,7 @@ use plumb_stats::random::SplitMix;
 
 /// How the numbers of a drawn study vary from unit to unit, on the log scale.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Noise {
+pub(crate) enum Noise {
     /// Normally.
     Normal,
     /// With heavy tails: Student's t with so many degrees of freedom.

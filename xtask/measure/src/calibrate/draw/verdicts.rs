@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// What is true of a drawn study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Truth {
+pub(crate) enum Truth {
     /// Nothing differs.
     Equal,
     /// One number differs by just what the plan promises to find in four of five studies; no other does.
@@ -23,7 +23,7 @@ pub enum Truth {
 
 /// What the units of a drawn study are.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Design {
+pub(crate) enum Design {
     /// Plots of each side.
     Plots,
     /// Blocks of a run each.
@@ -39,7 +39,7 @@ pub enum Design {
 
 /// A study whose numbers are drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Drawn {
+pub(crate) struct Drawn {
     /// Verdicts of the family.
     pub contrasts: u32,
     /// Units: plots or blocks.
@@ -58,7 +58,7 @@ pub struct Drawn {
 const PROMISED: f64 = 0.8;
 
 /// Draws a study, judges it, and says what each line sees.
-pub fn run<'a>(drawn: &Drawn, seed: u64, counted: impl Iterator<Item = &'a Counted>) -> Result<Vec<Outcome>> {
+pub(crate) fn run<'a>(drawn: &Drawn, seed: u64, counted: impl Iterator<Item = &'a Counted>) -> Result<Vec<Outcome>> {
     let found = study(drawn, seed)?;
     let is_claim = |one: &Assessment| matches!(one.verdict, Verdict::Faster(_) | Verdict::Slower(_));
     counted
@@ -74,7 +74,7 @@ pub fn run<'a>(drawn: &Drawn, seed: u64, counted: impl Iterator<Item = &'a Count
 }
 
 /// The verdicts of one drawn study.
-pub fn study(drawn: &Drawn, seed: u64) -> Result<Vec<Assessment>> {
+pub(crate) fn study(drawn: &Drawn, seed: u64) -> Result<Vec<Assessment>> {
     let mut random = SplitMix::new(seed);
     let ratio = drawn.true_ratio(&mut random)?;
     let mut numbers = Vec::new();

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// What is done here while hosts run their jobs.
-pub struct ClientProgress<'a> {
+pub(crate) struct ClientProgress<'a> {
     serving: &'a [Serving],
     /// When phases started, milliseconds since 1970.
     pub starts: Vec<u64>,
@@ -31,7 +31,7 @@ pub struct ClientProgress<'a> {
 
 impl<'a> ClientProgress<'a> {
     /// Nothing has begun.
-    pub fn new(serving: &'a [Serving], asked: &Trigger, stop: StopFlag) -> ClientProgress<'a> {
+    pub(super) fn new(serving: &'a [Serving], asked: &Trigger, stop: StopFlag) -> ClientProgress<'a> {
         // As with fio, the command of `--trigger` is not run where others run the jobs.
         let trigger = TriggerWatch::new(&Trigger { command: None, ..asked.clone() });
         ClientProgress { serving, starts: Vec::new(), begun: BTreeSet::new(), is_wrong: false, trigger, stop }
@@ -39,7 +39,7 @@ impl<'a> ClientProgress<'a> {
 
     /// Runs the command of `--trigger-remote` on each host, if the trigger was pulled; whether all is well. A host that the command
     /// takes down does not answer.
-    pub fn pull(&self, command: Option<&str>) -> bool {
+    pub(super) fn pull(&self, command: Option<&str>) -> bool {
         let Some(command) = command.filter(|_| self.trigger.is_pulled()) else { return true };
         let Some(ranks) = ranks::joined() else { return false };
         match ranks.ask_each(self.stop, vec![format!("{PULLED}{command}"); self.serving.len()]) {
