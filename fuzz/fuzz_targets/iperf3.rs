@@ -16,7 +16,7 @@ fuzz_target!(|data: &str| {
     if let Ok(params) = Params::read(file.as_bytes(), &limits) {
         // What a server accepts, the engine can run, and it means the same when it is sent on.
         assert!(flow(&params, true, false).problem().is_none());
-        assert_eq!(Params::read(params.json().line().as_bytes(), &limits).map(|read| read.block), Ok(params.block));
+        assert_eq!(Params::read(params.json().line().as_bytes(), &limits).map(|read| read.flow.block), Ok(params.flow.block));
     }
     if let Some(results) = Results::read(file.as_bytes()) {
         let _ = results.json().page();

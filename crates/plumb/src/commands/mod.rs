@@ -19,7 +19,7 @@ pub(crate) mod noise;
 pub(crate) mod posix;
 #[cfg(not(target_os = "linux"))]
 #[path = "posix/not_linux.rs"]
-pub mod posix;
+pub(crate) mod posix;
 pub(crate) mod repeat;
 pub(crate) mod report;
 pub(crate) mod run;

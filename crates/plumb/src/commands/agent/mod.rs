@@ -34,7 +34,7 @@ pub(crate) fn init() -> Result<End, Stopped> {
 
 /// Virtual machines run Linux.
 #[cfg(not(target_os = "linux"))]
-pub fn init() -> Result<End, Stopped> {
+pub(crate) fn init() -> Result<End, Stopped> {
     Err(Stopped::usage("Plumb is the first process of a Linux machine only"))
 }
 

@@ -3,7 +3,7 @@
 #[path = "arguments.rs"]
 mod arguments;
 
-pub use arguments::PosixArguments;
+pub(crate) use arguments::PosixArguments;
 
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
@@ -13,17 +13,17 @@ fn not_here() -> Stopped {
 }
 
 /// Says so.
-pub fn run(_: &PosixArguments, _: &Common) -> Result<End, Stopped> {
+pub(crate) fn run(_: &PosixArguments, _: &Common) -> Result<End, Stopped> {
     Err(not_here())
 }
 
 /// `plumb as pjdfstest`.
-pub mod pjdfstest {
+pub(crate) mod pjdfstest {
     use plumb_cli::exit::{End, Stopped};
     use plumb_tools_run::ToolCall;
 
     /// Says so.
-    pub fn run(_: &ToolCall<'_>) -> Result<End, Stopped> {
+    pub(crate) fn run(_: &ToolCall<'_>) -> Result<End, Stopped> {
         Err(super::not_here())
     }
 }
