@@ -167,7 +167,7 @@ pub(crate) fn build_workers(
     Ok(built)
 }
 
-/// What the workers of one group have in common, while its seats are built: with the number of the group.
+/// Shared state of a group's workers while its seats are built, with the number of the group.
 type OfGroup<T> = Option<(usize, T)>;
 
 /// Builds workers seat by seat. The seats of a group come one after another.

@@ -1,4 +1,4 @@
-//! What the null backend reaches: a bound of Plumb itself on this machine.
+//! The rate of the null backend: a bound of Plumb itself on this machine.
 
 use crate::backend::BlockFiles;
 use crate::barrier::WorkerSpec;

@@ -33,15 +33,15 @@ pub struct PlanView {
     pub expendable: Vec<String>,
     /// Published numbers that are put beside.
     pub imports: Vec<String>,
-    /// What it costs.
+    /// Runs, time and bytes.
     pub cost: CostView,
-    /// What it can show.
+    /// Differences that it can show.
     pub power: PowerView,
-    /// What is wrong with it.
+    /// Objections of a careful reader.
     pub warnings: Vec<String>,
 }
 
-/// What a study costs.
+/// The cost of a study.
 #[derive(Debug, Clone, Default)]
 pub struct CostView {
     /// Runs that are left out once enough is known, or time is up.
@@ -52,10 +52,10 @@ pub struct CostView {
     pub written_bytes: Option<u64>,
 }
 
-/// What a study can show.
+/// The power of a study.
 #[derive(Debug, Clone, Default)]
 pub struct PowerView {
-    /// Whether no claim will be made, whatever is measured.
+    /// Whether the study makes no claims.
     pub exploratory: bool,
     /// The smallest ratio that is claimed in four of five studies.
     pub detectable_ratio: Option<f64>,

@@ -1,4 +1,4 @@
-//! What is made of several runs: interleaved comparisons, noise floors, sweeps, gates, and studies, conducted on hosts and answered.
+//! Work with several runs: interleaved comparisons, noise floors, sweeps, gates, and studies, conducted on hosts and answered.
 
 pub mod answer;
 pub mod check;

@@ -14,7 +14,7 @@ use plumb_engine::{DropCaches, EngineError, Part, Unopened};
 use plumb_result::{Measurement, Observations, Tool};
 use plumb_workload::Workload;
 
-/// A run that begins.
+/// A run from its id to its first op.
 pub(super) struct BegunRun<'a> {
     pub(super) request: &'a RunRequest<'a>,
     /// Of all that take part; every size in bytes.
@@ -38,7 +38,7 @@ impl<'a> BegunRun<'a> {
         BegunRun { request, workload, id: id.to_string(), tool: tool(), content_seed: id.as_u64_pair().1 }
     }
 
-    /// What this process runs of it.
+    /// This process's part of it.
     pub(super) fn work<'w>(&'w self, bench: &Bench, workload: &'w Workload, part: Part) -> Work<'w> {
         Work {
             workload,
@@ -50,7 +50,7 @@ impl<'a> BegunRun<'a> {
         }
     }
 
-    /// What the other ranks are asked to run.
+    /// The order for the other ranks.
     pub(super) fn order(&self, bench: &Bench) -> RunOrder {
         let base = self.request.base;
         RunOrder {

@@ -1,4 +1,4 @@
-//! What every run passes to the engine.
+//! Options that every run passes to the engine.
 
 use crate::evidence::Evidence;
 use crate::work::Work;
@@ -12,9 +12,9 @@ use plumb_engine::{DropCaches, EngineError, KeptFiles, MpiIo, Setting, Unopened}
 use plumb_result::Measurement;
 use std::sync::Arc;
 
-/// What every run of a process passes to the engine.
+/// Options that every run of a process passes to the engine.
 pub struct EngineOptions {
-    /// What may be overwritten.
+    /// Files and devices that may be overwritten.
     pub permissions: Permissions,
     /// Where test directories are registered.
     pub test_dirs: TestDirs,
@@ -26,7 +26,7 @@ pub struct EngineOptions {
     pub recordings: Option<&'static dyn Recordings>,
     /// Connects network work.
     pub net: Option<&'static dyn NetProtocol>,
-    /// What ends if the files of a job cannot be opened.
+    /// Whether the run or the job ends if the files of a job cannot be opened.
     pub unopened: Unopened,
     /// Receives a line when something that is not measured takes unexpectedly long.
     pub say: fn(&str),

@@ -12,7 +12,7 @@ use plumb_trust::{Asked, Judgement, Typed};
 use plumb_workload::Workload;
 
 impl MeasuredRun {
-    /// What checks and pages take for the observations of the run: those of its first host, which other ranks share.
+    /// The observations of the run's first host, which stand for all in checks and pages.
     pub(super) fn observations(&self) -> &Observations {
         let first = self.of_ranks.as_ref().and_then(|ranks| ranks.all.hosts.first());
         first.map_or(&self.own.observations, |first| &first.observations)

@@ -40,17 +40,17 @@ use plumb_workload_text::validate::{Problem, validate};
 use std::path::Path;
 use std::time::Duration;
 
-/// What runs need of their surroundings: made once a process.
+/// The surroundings of runs, made once a process.
 pub struct Bench {
     /// Set by a signal.
     pub stop: StopFlag,
     /// Where results go.
     pub results: ResultLog,
-    /// What every run passes to the engine.
+    /// Options of the engine.
     pub engine: EngineOptions,
     /// The processes that make every run together with this one.
     pub partners: Partners,
-    /// What runs leave to the next one.
+    /// State that one run leaves to the next.
     pub series: Series,
     /// The command that runs, and what its user set: findings are worded for it.
     pub asked: Asked,
@@ -64,7 +64,7 @@ pub struct Bench {
     null_ceilings: NullCeilings,
 }
 
-/// What to run.
+/// A run as a caller asks for it.
 pub struct RunRequest<'a> {
     /// The workload; sizes may still depend on the machine.
     pub workload: &'a Workload,

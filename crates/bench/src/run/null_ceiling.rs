@@ -1,4 +1,4 @@
-//! What the null backend reaches on this machine: a limit of Plumb itself.
+//! The rate of the null backend on this machine: a limit of Plumb itself.
 
 use plumb_result::{Measurement, PhaseMeasurement, Seen};
 use plumb_workload::Workload;

@@ -10,7 +10,7 @@ use std::rc::Rc;
 pub struct Partners {
     /// All of them; `None` if this process is alone.
     pub ranks: Option<Rc<JoinedRanks>>,
-    /// What this process allows the one that leads it, if it is an agent's.
+    /// The permissions that an agent grants to the process that leads it.
     pub policy: Option<AgentPolicy>,
     /// Which part of a workload each of them runs.
     pub division: Division,
@@ -24,7 +24,7 @@ impl Partners {
         self.ranks.clone().filter(|ranks| ranks.leads_only())
     }
 
-    /// How the next run is made.
+    /// The way to make the next run.
     pub(super) fn mode(&self) -> Box<dyn Mode> {
         match self.ranks.clone() {
             None => Box::new(Alone),

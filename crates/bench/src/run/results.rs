@@ -6,7 +6,7 @@ use plumb_result::{Measurement, RunResult};
 use plumb_store::{BUSY_TIMEOUT, Queue, RunLog, Store};
 use std::time::Duration;
 
-/// How long a run waits for the database after the run before it has waited in vain.
+/// Longest wait for a database for which an earlier run has waited in vain.
 const BUSY_AGAIN: Duration = Duration::from_secs(1);
 
 /// Where results go: the store, or the queue in front of it, or nowhere.
@@ -16,7 +16,7 @@ pub struct ResultLog {
     pub store: Option<Store>,
     /// Takes runs in place of the store, which is not opened then: for commands that only run.
     pub queue: Option<Queue>,
-    /// What the store refused of all runs so far, and of what was made of them.
+    /// Results that the store refused, of all runs so far.
     pub not_stored: Option<NotStored>,
 }
 

@@ -8,14 +8,14 @@ use plumb_engine::sim::CarriedDebt;
 use plumb_workload::Target;
 use std::time::Instant;
 
-/// What the runs of a process leave to the next one.
+/// State that one run of a process leaves to the next.
 #[derive(Default)]
 pub struct Series {
     /// Debt of the next run on simulated devices, see [`Bench::begin_comparison`].
     pub carried: CarriedDebt,
     /// Pauses between the runs of a comparison.
     pub settling: Settling,
-    /// Why the last of several runs ended early.
+    /// The reason if the last of several runs ended early.
     pub cut_by: Option<String>,
     /// Whether a run was completed.
     pub(super) has_run: bool,

@@ -7,7 +7,7 @@ use crate::ranks::is_named;
 use plumb_workload::{Size, Workload};
 use std::path::Path;
 
-/// How many ranks with files of their own share what there is.
+/// Numbers of ranks that share memory and space for files of their own.
 #[derive(Clone, Copy)]
 struct Sharers {
     of_memory: u64,

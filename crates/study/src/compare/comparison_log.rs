@@ -73,7 +73,7 @@ pub(crate) struct ComparisonLog {
     pub(crate) left_out: Vec<LeftOut>,
     /// Two rows a block; a block with a rejected run has none.
     pub(crate) rows: BTreeMap<ComparedCell, Vec<LogRow>>,
-    /// What the numbers measured, by side; `mixed` if runs differ.
+    /// Tier that each number measured, by side; `mixed` if runs differ.
     pub(crate) tiers: BTreeMap<ComparedCell, [Option<TierName>; 2]>,
     /// Rows of blocks with a rejected run: shown for a number that has no others.
     pub(crate) rejected_rows: BTreeMap<ComparedCell, Vec<LogRow>>,
@@ -82,7 +82,7 @@ pub(crate) struct ComparisonLog {
     pub(crate) tails: TailLog,
     /// Number of blocks both of whose runs the checks accept, by work; only works that have some.
     pub(crate) accepted_pairs: BTreeMap<String, u32>,
-    /// What was asked for and done otherwise, by workload, phase and note, with the names of the sides.
+    /// Notes about requests that could not be met, by workload, phase and note, with the names of the sides.
     pub(crate) notes: BTreeMap<(String, String, String), Vec<String>>,
 }
 

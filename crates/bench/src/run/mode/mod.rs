@@ -1,4 +1,4 @@
-//! How a run is made: by this process alone, by ranks of which it is one, or by hosts that it only leads.
+//! The ways to make a run: by this process alone, by ranks of which it is one, or by hosts that it only leads.
 
 mod alone;
 mod hosts;
@@ -56,7 +56,7 @@ pub(super) trait Mode {
 /// A workload as it can be run.
 pub(super) struct ResolvedRun {
     pub(super) workload: Workload,
-    /// What was asked for and cannot be had.
+    /// Requests that the storage cannot meet.
     pub(super) not_had: Vec<NotHad>,
 }
 
@@ -66,18 +66,18 @@ pub(super) struct MeasuredRun {
     pub(super) measurement: Measurement,
     /// Of this process.
     pub(super) own: OwnEvidence,
-    /// What the other ranks add.
+    /// The measurements of the other ranks.
     pub(super) of_ranks: Option<MeasuredByRanks>,
 }
 
-/// What a run of several ranks has besides.
+/// The measurements of all ranks.
 pub(super) struct MeasuredByRanks {
     pub(super) all: OfRanks,
-    /// What this rank measured of it.
+    /// The share of this rank.
     pub(super) own: Measurement,
 }
 
-/// Why a rank's part of a run ended before its last phase, if it did.
+/// The reason if a rank's part of a run ended before its last phase.
 pub(super) fn early_end(measured: &Result<Measurement, EngineError>) -> Option<String> {
     match measured {
         Ok(measurement) => measurement.error.clone(),
