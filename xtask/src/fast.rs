@@ -48,6 +48,7 @@ struct Slow {
 
 const CLI: Which = ("crates/plumb", "cli");
 const DOOR: Which = ("crates/engine", "door");
+const ENGINE: Which = ("crates/engine", "plumb_engine");
 
 /// Tests that took most of the time of `cli` (207 of 646 tests took 2,870 of 3,800 thread seconds on a loaded machine, 2026-11-29).
 const SLOW: &[Slow] = &[
@@ -83,6 +84,25 @@ const SLOW: &[Slow] = &[
         program: CLI,
         names: &["live_export::", "made_files::", "refused::more_", "refused::what_"],
         reason: "long runs, large files",
+    },
+    Slow {
+        program: CLI,
+        names: &[
+            "dialect::fio_itself_",
+            "fio_verify::",
+            "iozone::the_calls_",
+            "modes::what_is_made_",
+            "streams::any_mix_",
+            "unstored::with_a_locked_",
+            "zcav::",
+        ],
+        reason: "real tools next to ours, and waits for a locked database",
+    },
+    Slow { program: ENGINE, names: &["source::fio::tests::fio::"], reason: "the ops of a real fio" },
+    Slow {
+        program: DOOR,
+        names: &["pacing::a_shared_rate_", "seeds::the_same_", "series::ops_in_flight_", "stopping::while_a_phase_"],
+        reason: "many runs of a second and more",
     },
     // Holds the lock of tests that fork, so that the others wait for it.
     Slow { program: DOOR, names: &["jobs::many_files_"], reason: "thousands of files" },
@@ -301,9 +321,10 @@ fn seconds(since: Instant) -> String {
 mod tests {
     use super::*;
 
-    /// nextest's name of a program.
+    /// nextest's name of a program: unit tests have that of their package.
     fn binary_id((folder, program): &Which) -> String {
-        format!("{}::{program}", package(folder).unwrap())
+        let package = package(folder).unwrap();
+        if package.replace('-', "_") == *program { package } else { format!("{package}::{program}") }
     }
 
     /// nextest's filter for the slow tests of a program.
@@ -319,10 +340,10 @@ mod tests {
         let text = std::fs::read_to_string(workspace().join(".config/nextest.toml")).unwrap();
         let programs: Vec<String> =
             LEFT_OUT.iter().map(|(which, _)| format!("binary_id({})", binary_id(which))).collect();
-        let (cli, door) = (slow_filter(CLI), slow_filter(DOOR));
-        let fast = format!("default-filter = 'not ({} + ({cli}) + ({door}))'", programs.join(" + "));
+        let slow = [CLI, DOOR, ENGINE].map(|program| format!("({})", slow_filter(program))).join(" + ");
+        let fast = format!("default-filter = 'not ({} + {slow})'", programs.join(" + "));
         assert!(text.contains(&fast), "profile.fast of .config/nextest.toml needs\n{fast}");
-        let slow = format!("filter = '({cli}) + ({door})'");
+        let slow = format!("filter = '{slow}'");
         assert!(text.contains(&slow), "the override of slow tests in .config/nextest.toml needs\n{slow}");
     }
 

@@ -19,7 +19,7 @@ thread_local! {
 }
 
 /// Joins the processes that were started together with this one. If this is not the first of them, makes its part of the
-/// first one's runs, and returns the exit code at the end; `follower` does the work of tools that is no run.
+/// first one's runs, and returns the exit code at the end; `follower` does the work of tools that is not a run.
 ///
 /// # Errors
 /// The other processes cannot be reached.

@@ -274,9 +274,9 @@ impl Clock {
                     return Ok((readings, backwards, largest));
                 }
                 if now % count != place {
-                    spins += 1;
-                    // Whoever has the turn may wait for a processor.
-                    match spins % SPINS {
+                    spins = (spins + 1) % SPINS;
+                    // The thread whose turn it is may wait for a processor.
+                    match spins {
                         0 => std::thread::yield_now(),
                         _ => std::hint::spin_loop(),
                     }

@@ -51,7 +51,7 @@ struct FaultCell {
     message: TextCell,
 }
 
-/// What one worker reports of itself, apart from what it recorded.
+/// One worker's report about itself, apart from its recorder.
 #[repr(C)]
 pub(crate) struct ReportCells {
     faults: FaultCells,
@@ -76,11 +76,11 @@ pub(crate) struct ReportCells {
     pub(crate) times: TimeCells,
     /// One more than the items that it had done when it met the stonewall of its phase; 0 where it met none.
     pub(crate) at_wall: AtomicU64,
-    /// What it counts as done although nothing was done, by kind of op.
+    /// Ops that count as done although nothing was done, by kind.
     pub(crate) dry: [DryCells; OpKind::COUNT],
     /// Not 0 when its load reads, too.
     pub(crate) load_reads: AtomicU64,
-    /// How far the search for its depth came, where its job has a goal of latency.
+    /// Progress of the search for a depth, for jobs with a latency goal.
     pub(crate) search: SearchWords,
     yielded: YieldedCells,
 }
@@ -92,7 +92,7 @@ struct FaultCells {
     kept: AtomicU64,
 }
 
-/// What a worker took of the machine: CPU time, context switches, page faults.
+/// Resources that a worker used: CPU time, context switches, page faults.
 #[repr(C)]
 pub(crate) struct UsageCells {
     pub(crate) cpu_user_ns: AtomicU64,
@@ -111,7 +111,7 @@ pub(crate) struct UsageCells {
     pub(crate) queue_turns: AtomicU64,
 }
 
-/// How long parts of a worker's own work took.
+/// Durations of parts of a worker's own work.
 #[repr(C)]
 pub(crate) struct TimeCells {
     /// Longest time of all calls that were made of one record, ns; 0 where one call is all.
@@ -128,7 +128,7 @@ pub(crate) struct TimeCells {
     pub(crate) steps_ns: AtomicU64,
 }
 
-/// How far a worker's source came.
+/// Progress of a worker's source.
 #[repr(C)]
 struct YieldedCells {
     /// One more than the ops that it yielded; 0 until the worker says so.

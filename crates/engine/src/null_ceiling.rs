@@ -7,13 +7,11 @@ use crate::bound::BoundBackend;
 use crate::clock::Clock;
 use crate::content::Writers;
 use crate::control::CommonLimit;
-use crate::observer::Live;
-use crate::phase::{PhaseRun, PhaseWatcher, run_phase};
+use crate::phase::{PhaseRun, Unwatched, run_phase};
 use crate::phase_error::PhaseError;
 use crate::plan::{GroupRun, WorkerPlanError, WorkerRules, WorkerSeat, seats};
 use crate::signals::StopFlag;
 use crate::stream_plan::StreamPlan;
-use plumb_result::measurement::Fault;
 use plumb_workload::{Blocks, Bytes, OpKind, Pattern, Phase, RunAs, When, WorkerGroup, Workload};
 use std::path::PathBuf;
 
@@ -26,17 +24,6 @@ pub fn null_ceiling_ops(workers: u32, time_ns: u64) -> Result<f64, PhaseError> {
         best = best.max(measure(workers, time_ns / MEASUREMENTS)?);
     }
     Ok(best)
-}
-
-struct Alone;
-
-impl PhaseWatcher for Alone {
-    fn clock_starts(&mut self) {}
-    fn interval(&mut self, _live: &Live) {}
-    fn clock_stopped(&mut self, _processes: &[u32]) {}
-    fn flush(&mut self) -> Result<Option<u64>, Box<Fault>> {
-        Ok(None)
-    }
 }
 
 fn measure(workers: u32, time_ns: u64) -> Result<f64, PhaseError> {
@@ -97,7 +84,7 @@ fn measure(workers: u32, time_ns: u64) -> Result<f64, PhaseError> {
         replay: None,
         others: None,
     };
-    let measured = run_phase(Clock::best(), run, stop, &mut Alone)?.measurement;
+    let measured = run_phase(Clock::best(), run, stop, &mut Unwatched)?.measurement;
     let reads = measured.ops.get(&OpKind::Read).map_or(0, |op| op.count);
     Ok(measured.per_second(reads).unwrap_or(0.0))
 }

@@ -185,29 +185,16 @@ mod tests {
     use crate::barrier::{Barrier, WorkerSpec};
     use crate::clock::Clock;
     use crate::control::CommonLimit;
-    use crate::observer::Live;
-    use crate::phase::{PhaseRun, PhaseWatcher, run_phase};
+    use crate::phase::{PhaseRun, Unwatched, run_phase};
     use crate::phase_error::PhaseError;
     use crate::plan::{GroupRun, WorkerRules};
     use crate::signals::StopFlag;
     use crate::terms::Ended;
-    use plumb_result::measurement::Fault;
     use plumb_workload::{OnError, RunAs, When};
     use std::backtrace::Backtrace;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
     use std::time::Duration;
-
-    struct Idle;
-
-    impl PhaseWatcher for Idle {
-        fn clock_starts(&mut self) {}
-        fn interval(&mut self, _live: &Live) {}
-        fn clock_stopped(&mut self, _processes: &[u32]) {}
-        fn flush(&mut self) -> Result<Option<u64>, Box<Fault>> {
-            Ok(None)
-        }
-    }
 
     fn worker(name: &str, on_error: OnError, body: impl FnOnce(&Barrier) + Send + 'static) -> WorkerSpec {
         WorkerSpec {
@@ -265,7 +252,7 @@ mod tests {
             replay: None,
             others: None,
         };
-        run_phase(clock, run, StopFlag::detached(), &mut Idle).err().expect("the phase fails")
+        run_phase(clock, run, StopFlag::detached(), &mut Unwatched).err().expect("the phase fails")
     }
 
     // Protects: a panic ends the phase in order, in threads, processes and on virtual time, before and after the barrier,

@@ -88,6 +88,18 @@ pub(crate) trait PhaseWatcher {
     fn flush(&mut self) -> Result<Option<u64>, Box<Fault>>;
 }
 
+/// Watches nothing.
+pub(crate) struct Unwatched;
+
+impl PhaseWatcher for Unwatched {
+    fn clock_starts(&mut self) {}
+    fn interval(&mut self, _live: &Live) {}
+    fn clock_stopped(&mut self, _processes: &[u32]) {}
+    fn flush(&mut self) -> Result<Option<u64>, Box<Fault>> {
+        Ok(None)
+    }
+}
+
 /// What a phase came to.
 pub(crate) struct PhaseOutcome {
     pub(crate) measurement: PhaseMeasurement,

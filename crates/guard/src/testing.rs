@@ -188,7 +188,15 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        run("umount", &[self.point.path().to_str().unwrap()]);
+        let point = self.point.path().to_str().unwrap();
+        // A process that another test has started may hold a copy of a descriptor for a moment. What stays mounted keeps
+        // its loop device, which a later test then finds in use.
+        for _ in 0..100 {
+            if run("umount", &[point]) || !run("mountpoint", &["-q", point]) {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
     }
 }
 

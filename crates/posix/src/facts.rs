@@ -57,7 +57,7 @@ pub struct Facts {
     pub symlink_max: u32,
     /// Smallest step between two times of change, ns.
     pub step_ns: u64,
-    /// What the file system supports.
+    /// Features of the file system.
     pub features: Features,
     /// Alignment of offset and memory for `O_DIRECT`, bytes; 0 where the file system does not say.
     pub dio_align: (u32, u32),
@@ -73,7 +73,7 @@ pub struct Facts {
     pub kind: [u8; 24],
 }
 
-/// What a file system supports.
+/// Features of a file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Features {
     /// Whether the flag "immutable" can be set.

@@ -1,7 +1,7 @@
 //! A stream of random bits of this crate's own, so that a schedule or a permutation test depends on its seed and on
 //! nothing else. SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014.
 
-/// What the state of SplitMix64 grows by with each step: 2⁶⁴ over the golden ratio, made odd.
+/// Increment of SplitMix64's state with each step: 2⁶⁴ over the golden ratio, made odd.
 const INCREMENT: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// One step of SplitMix64; also a good hash of a counter.

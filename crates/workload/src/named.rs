@@ -6,7 +6,7 @@ pub const SURVEY: &str = "try";
 /// A named workload, as it is listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkloadTitle {
-    /// What users type.
+    /// Its name on the command line.
     pub name: &'static str,
     /// One line for users.
     pub about: &'static str,
@@ -15,7 +15,7 @@ pub struct WorkloadTitle {
 /// A named workload with the source of each number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
-    /// What users type.
+    /// Its name on the command line.
     pub name: &'static str,
     /// One line for users.
     pub about: &'static str,
@@ -94,6 +94,6 @@ pub struct Use {
 pub struct PublishedLimit {
     /// The condition, in the words of `plumb run --assert`.
     pub condition: &'static str,
-    /// Who published it, and where.
+    /// Publisher and publication.
     pub source: &'static str,
 }

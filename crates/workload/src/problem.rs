@@ -8,9 +8,9 @@ use std::fmt;
 pub struct Problem {
     /// Path of keys to it.
     pub path: KeyPath,
-    /// What is wrong.
+    /// The fault, in words.
     pub message: String,
-    /// What to do about it.
+    /// The way out.
     pub help: String,
 }
 

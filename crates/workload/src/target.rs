@@ -86,7 +86,7 @@ impl Target {
         }
     }
 
-    /// How its files get their blocks; `None` for targets other than a file or files of one size.
+    /// The way its files get their blocks; `None` for targets other than a file or files of one size.
     pub fn prepare(&self) -> Option<Prepare> {
         match self {
             Target::File(file) => Some(file.prepare),

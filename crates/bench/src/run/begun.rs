@@ -28,7 +28,6 @@ pub(super) struct BegunRun<'a> {
 pub(super) struct OwnEvidence {
     pub(super) started_at: String,
     pub(super) observations: Observations,
-    /// By phase.
     pub(super) seen: Vec<SeenInPhase>,
 }
 

@@ -8,7 +8,7 @@ use plumb_probe::Beside;
 use plumb_result::observe::Environment;
 use plumb_result::run::RESULT_SCHEMA;
 use plumb_result::{Level, Observations, PhaseResult, RunResult, Seen};
-use plumb_trust::{Asked, Judgement, Typed};
+use plumb_trust::{Asked, Judgement, Measured, Typed};
 use plumb_workload::Workload;
 
 impl MeasuredRun {
@@ -33,7 +33,13 @@ impl MeasuredRun {
 
     /// Judges the run, in the words of the command that asked for it, and keeps what was seen with the phases.
     pub(super) fn judged(&mut self, mode: &dyn Mode, workload: &Workload, asked: &Asked) -> Judgement {
-        let mut judgement = mode.judge(workload, self);
+        let mut judgement = match &self.of_ranks {
+            None => plumb_trust::judge(workload, &self.measurement, &self.own.observations),
+            Some(ranks) => {
+                let whole = Measured { workload: &ranks.all.workload, measurement: &self.measurement };
+                plumb_trust::judge_hosts(whole, mode.of_first_host(workload, ranks, whole), &ranks.all.hosts)
+            }
+        };
         if asked.under_load == Typed::Yes {
             judgement.declare_load();
         }

@@ -1,6 +1,7 @@
 //! Backends execute ops. A sync backend executes one at a time in the calling thread; a queued one keeps several in
 //! flight. A new backend is one file here and one arm in [`crate::bound`].
 
+pub(crate) mod aio_slots;
 pub(crate) mod gathered;
 #[cfg(target_os = "linux")]
 pub(crate) mod io_uring;

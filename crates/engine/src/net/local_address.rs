@@ -24,18 +24,32 @@ pub enum LocalAddress {
     },
 }
 
+/// An address that begins like one of a [`LocalAddress`] and is none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LocalAddressError {
+    /// `unix:` alone.
+    #[error("`unix:` has no path; use `unix:/run/plumb`")]
+    NoPath,
+    /// `vsock:` without two numbers.
+    #[error("`{text}` is not an address of vsock; use `vsock:CID:PORT`, such as `vsock:2:5201`")]
+    Vsock {
+        /// The whole text.
+        text: String,
+    },
+}
+
 /// Any machine. Source: vsock(7), `VMADDR_CID_ANY`.
 const ANY: u32 = u32::MAX;
 
 impl LocalAddress {
-    /// An address of this kind, where the text is one.
+    /// Parses an address of this kind; `None` if the text has neither prefix.
     ///
     /// # Errors
-    /// What is wrong with it.
-    pub fn parse(text: &str) -> Option<Result<LocalAddress, String>> {
+    /// The prefix is followed by no address.
+    pub fn parse(text: &str) -> Option<Result<LocalAddress, LocalAddressError>> {
         if let Some(path) = text.strip_prefix("unix:") {
             return Some(match path.is_empty() {
-                true => Err("`unix:` has no path; use `unix:/run/plumb`".to_owned()),
+                true => Err(LocalAddressError::NoPath),
                 false => Ok(LocalAddress::Unix(path.into())),
             });
         }
@@ -44,9 +58,7 @@ impl LocalAddress {
             let cid = if cid.is_empty() { ANY } else { cid.parse().ok()? };
             Some(LocalAddress::Vsock { cid, port: port.parse().ok()? })
         });
-        Some(parts.ok_or_else(|| {
-            format!("`{text}` is not an address of vsock; use `vsock:CID:PORT`, such as `vsock:2:5201`")
-        }))
+        Some(parts.ok_or_else(|| LocalAddressError::Vsock { text: text.to_owned() }))
     }
 
     fn socket(&self) -> io::Result<OwnedFd> {

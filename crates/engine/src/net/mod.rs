@@ -20,7 +20,7 @@ mod trips;
 
 pub use datagram::{Arrived, DatagramHeader};
 pub(crate) use group::{NetGroup, ProbeRun};
-pub use local_address::LocalAddress;
+pub use local_address::{LocalAddress, LocalAddressError};
 pub use new_sockets::NewSockets;
 pub use options::{OptionError, SocketOptions};
 pub use protocol::{FlowEnd, NetEnd, NetProtocol, NetRequest, NetSession};

@@ -4,17 +4,14 @@
 //!
 //! A transfer is over when its request is prepared. An error of a request shows where its event is taken: in a later
 //! transfer, a flush or a close. Only after a flush or a close is it known what was moved.
-#![allow(unsafe_code)]
 
-use crate::backend::libaio::{IoControlBlock, IoEvent, KernelQueue};
-use crate::backend::region::{Region, SLOT_ALIGN_BYTES};
+use crate::backend::aio_slots::{AioMove, AioSlots};
+use crate::backend::libaio::{IoEvent, KernelQueue};
 use crate::backend::{Completion, Errno};
 use crate::program::descriptor::system;
-use crate::syscall::aio::AioRange;
 use crate::worker_error::WorkerError;
 use plumb_workload::program::Via;
-use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 
 /// Events that one call takes at most. Source: IOR.
 const EVENTS_MAX: usize = 512;
@@ -36,38 +33,24 @@ impl AioLimits {
     }
 }
 
-/// The direction of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Moved {
-    Read,
-    Write,
-}
-
 /// A request, by its slot.
 #[derive(Debug, Clone, Copy)]
 struct Request {
-    moves: Moved,
+    moves: AioMove,
     offset: u64,
     bytes: u64,
 }
 
 /// Requests of one worker on all of its files.
 pub(super) struct KernelAio {
-    // Dropped first: this waits for what is in flight, and uses the memory.
-    queue: KernelQueue,
-    /// By slot, like `requests`.
-    blocks: Box<[IoControlBlock]>,
+    slots: AioSlots,
+    /// By slot.
     requests: Box<[Option<Request>]>,
     free: Vec<usize>,
     /// Slots of requests that are prepared, and not handed over yet.
     waiting: Vec<usize>,
-    /// Addresses of their control blocks, as `io_submit` wants them.
-    addresses: Vec<*mut IoControlBlock>,
     /// Requests that were handed over, and whose events were not taken yet.
     in_flight: usize,
-    events: Box<[IoEvent]>,
-    memory: Region,
-    slot_bytes: usize,
     /// The first failure since the last report.
     failure: Option<String>,
 }
@@ -75,23 +58,12 @@ pub(super) struct KernelAio {
 impl KernelAio {
     /// Requests of up to `record_bytes` in a queue that was made for `depth` of them.
     pub(super) fn new(queue: KernelQueue, depth: usize, record_bytes: u64) -> Result<KernelAio, WorkerError> {
-        let slot_bytes = (record_bytes.max(1) as usize).next_multiple_of(SLOT_ALIGN_BYTES);
-        let bytes = slot_bytes.saturating_mul(depth);
-        let memory = match isize::try_from(bytes) {
-            Ok(_) => Region::new(bytes),
-            Err(_) => Err(io::ErrorKind::OutOfMemory.into()),
-        };
         Ok(KernelAio {
-            queue,
-            blocks: vec![IoControlBlock::default(); depth].into(),
+            slots: AioSlots::new(queue, depth, record_bytes, depth.min(EVENTS_MAX))?,
             requests: vec![None; depth].into(),
             free: (0..depth).rev().collect(),
             waiting: Vec::with_capacity(depth),
-            addresses: Vec::with_capacity(depth),
             in_flight: 0,
-            events: vec![IoEvent::default(); depth.clamp(1, EVENTS_MAX)].into(),
-            memory: memory.map_err(|source| WorkerError::Memory { bytes, source })?,
-            slot_bytes,
             failure: None,
         })
     }
@@ -105,16 +77,11 @@ impl KernelAio {
         self.failure.get_or_insert(failure);
     }
 
-    fn slot_memory(&mut self, slot: usize, bytes: usize) -> &mut [u8] {
-        let start = slot * self.slot_bytes;
-        &mut self.memory.as_mut_slice()[start..start + bytes]
-    }
-
     /// A free slot; where there is none, once a batch of requests is over.
     fn room(&mut self, limits: AioLimits) -> Result<usize, Errno> {
-        while self.waiting.len() + self.in_flight >= limits.depth.min(self.blocks.len()).max(1) {
+        while self.waiting.len() + self.in_flight >= limits.depth.min(self.slots.len()).max(1) {
             self.hand_over()?;
-            let batch = self.in_flight.min(limits.batch.max(1)).min(self.events.len());
+            let batch = self.in_flight.min(limits.batch.max(1)).min(self.slots.events_max());
             self.take(batch, batch)?;
         }
         self.free.pop().ok_or(Errno(libc::EAGAIN))
@@ -123,12 +90,7 @@ impl KernelAio {
     /// Prepares a request, and hands it over with all others that wait once they are a batch.
     fn prepare(&mut self, fd: BorrowedFd<'_>, slot: usize, request: Request, limits: AioLimits) -> Completion {
         let Request { moves, offset, bytes } = request;
-        let memory = self.slot_memory(slot, bytes as usize).as_mut_ptr();
-        let range = AioRange { fd: fd.as_raw_fd(), offset, memory, bytes: bytes as usize };
-        self.blocks[slot] = match moves {
-            Moved::Read => IoControlBlock::reading(range, slot as u64),
-            Moved::Write => IoControlBlock::writing(range, slot as u64),
-        };
+        self.slots.prepare(slot, moves, fd, offset, bytes as usize);
         self.requests[slot] = Some(request);
         self.waiting.push(slot);
         if self.waiting.len() >= limits.batch {
@@ -139,13 +101,9 @@ impl KernelAio {
 
     /// Hands over all requests that wait. After an error none waits: those that the kernel did not take are over.
     fn hand_over(&mut self) -> Result<(), Errno> {
-        let KernelAio { addresses, waiting, blocks, .. } = self;
-        addresses.clear();
-        addresses.extend(waiting.iter().map(|&slot| &raw mut blocks[slot]));
         let (mut handed, mut outcome) = (0, Ok(()));
-        while handed < self.addresses.len() && outcome.is_ok() {
-            // SAFETY: the blocks and their memory are ours until the queue is dropped, which waits for what it was given.
-            outcome = match unsafe { self.queue.submit(&mut self.addresses[handed..]) } {
+        while handed < self.waiting.len() && outcome.is_ok() {
+            outcome = match self.slots.submit(&self.waiting[handed..]) {
                 Ok(taken) => {
                     handed += taken;
                     self.in_flight += taken;
@@ -175,14 +133,14 @@ impl KernelAio {
         let mut taken = 0;
         // A signal ends the call early.
         while taken < least {
-            let room = (most - taken).min(self.events.len());
+            let room = (most - taken).min(self.slots.events_max());
             let wanted = (least - taken).min(room);
-            let count = self.queue.take(wanted, &mut self.events[..room], None).map_err(|error| {
+            let count = self.slots.take(wanted, room).map_err(|error| {
                 self.note(format!("io_getevents: {error}"));
                 system(error)
             })?;
             for number in 0..count {
-                first = first.and(self.end(self.events[number]));
+                first = first.and(self.end(self.slots.event(number)));
             }
             taken += count;
             self.in_flight -= count;
@@ -196,13 +154,13 @@ impl KernelAio {
         self.free.push(slot);
         let Some(Request { moves, offset, bytes }) = self.requests[slot].take() else { return Ok(()) };
         let what = match moves {
-            Moved::Read => "read",
-            Moved::Write => "write",
+            AioMove::Read => "read",
+            AioMove::Write => "write",
         };
         let errno = match u64::try_from(event.result) {
             Ok(moved) if moved == bytes => return Ok(()),
             Ok(moved) => {
-                let hint = if moves == Moved::Read { "is the file long enough?" } else { "is the file system full?" };
+                let hint = if moves == AioMove::Read { "is the file long enough?" } else { "is the file system full?" };
                 self.note(format!("the {what} at byte {offset} moved {moved} of {bytes} bytes; {hint}"));
                 Errno(libc::EIO)
             }
@@ -218,30 +176,28 @@ impl KernelAio {
     /// Prepares a write of a copy of `data`.
     pub(super) fn write(&mut self, fd: BorrowedFd<'_>, offset: u64, data: &[u8], limits: AioLimits) -> Completion {
         let slot = self.room(limits)?;
-        self.slot_memory(slot, data.len()).copy_from_slice(data);
-        self.prepare(fd, slot, Request { moves: Moved::Write, offset, bytes: data.len() as u64 }, limits)
+        self.slots.memory(slot, data.len()).copy_from_slice(data);
+        self.prepare(fd, slot, Request { moves: AioMove::Write, offset, bytes: data.len() as u64 }, limits)
     }
 
     /// Prepares a read whose data is thrown away.
     pub(super) fn read(&mut self, fd: BorrowedFd<'_>, offset: u64, bytes: u64, limits: AioLimits) -> Completion {
         let slot = self.room(limits)?;
-        self.prepare(fd, slot, Request { moves: Moved::Read, offset, bytes }, limits)
+        self.prepare(fd, slot, Request { moves: AioMove::Read, offset, bytes }, limits)
     }
 
     /// Waits for all requests, reads, and waits for the data.
     pub(super) fn read_now(&mut self, fd: BorrowedFd<'_>, offset: u64, data: &mut [u8]) -> Completion {
         self.drain()?;
         let slot = self.free.pop().ok_or(Errno(libc::EAGAIN))?;
-        let memory = self.slot_memory(slot, data.len()).as_mut_ptr();
-        let range = AioRange { fd: fd.as_raw_fd(), offset, memory, bytes: data.len() };
-        self.blocks[slot] = IoControlBlock::reading(range, slot as u64);
+        self.slots.prepare(slot, AioMove::Read, fd, offset, data.len());
         self.waiting.push(slot);
         self.hand_over()?;
         // The slot has no request, so that a short read is for the caller to judge.
         self.take(1, 1)?;
-        let result = self.events[0].result;
+        let result = self.slots.event(0).result;
         let moved = usize::try_from(result).map_err(|_| Errno(-result as i32))?;
-        data[..moved].copy_from_slice(self.slot_memory(slot, moved));
+        data[..moved].copy_from_slice(self.slots.memory(slot, moved));
         Ok(moved as u64)
     }
 
@@ -353,7 +309,7 @@ mod tests {
         assert!(aio.take_failure().unwrap().starts_with("io_submit: "));
         // As the kernel reports a full device.
         let slot = aio.free.pop().unwrap();
-        aio.requests[slot] = Some(Request { moves: Moved::Write, offset: 8192, bytes: RECORD as u64 });
+        aio.requests[slot] = Some(Request { moves: AioMove::Write, offset: 8192, bytes: RECORD as u64 });
         let mut event = IoEvent::default();
         (event.data, event.result) = (slot as u64, -i64::from(libc::ENOSPC));
         assert_eq!(aio.end(event), Err(Errno(libc::ENOSPC)));

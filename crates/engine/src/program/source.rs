@@ -84,7 +84,7 @@ struct StepDraws {
     mixes: Rng,
 }
 
-/// How far a source has come.
+/// Progress of a source.
 #[derive(Default)]
 struct Progress {
     passes_left: Option<u64>,

@@ -64,7 +64,7 @@ impl DeviceCounters {
         Ok(DeviceCounters(BTreeMap::from_iter(whole.map(|device| (device.name, counts(&device.stat))))))
     }
 
-    /// What was done since an earlier reading, by devices that have ever done anything.
+    /// Work since an earlier reading, of devices that have ever done any.
     pub(super) fn since(&self, before: &DeviceCounters, roles: &DeviceRoles) -> BTreeMap<String, DeviceRecord> {
         let used = |counts: &DeviceCounts| counts.reads + counts.writes + counts.flushes > 0;
         BTreeMap::from_iter(self.0.iter().filter(|(_, counts)| used(counts)).map(|(name, counts)| {

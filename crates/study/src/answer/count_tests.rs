@@ -120,7 +120,7 @@ fn a_study_decides_on_few_numbers() {
     assert_eq!(of(&both, "write.bw").contrast.p, of(&both, "write.bw").contrast.p_adjusted, "a family of one");
 }
 
-// Protects: what a file system writes by its timers is no exact count, however equal two plots are.
+// Protects: writes by a file system's timers are not an exact count, even if two plots are equal.
 #[test]
 fn equal_counts_through_a_file_system_are_not_called_exact() {
     let mut evidence = on_disks(true, |levels, _| if levels["system"] == "b" { 9 } else { 8 });
@@ -139,7 +139,7 @@ fn equal_counts_through_a_file_system_are_not_called_exact() {
     assert!(written.contains("both counted the same in every run of 3 plots; a verdict needs 6"), "{written}");
 }
 
-// Protects: 1.000 in each row, whatever loop device the kernel gave to a plot.
+// Protects: 1.000 in each row, for any loop device that the kernel gives to a plot.
 #[test]
 fn a_device_is_known_by_its_role() {
     let mut evidence = on_disks(true, |_, _| 64 << 20);

@@ -4,7 +4,9 @@ use crate::iperf3::client::{Begun, Place, begin};
 use crate::iperf3::output::Out;
 use crate::iperf3::{Local, TestError};
 use plumb_engine::guard::Permissions;
-use plumb_engine::net::{Counts, Flow, FlowEnd, LocalAddress, NetEnd, NetProtocol, NetRequest, NetSession, congestion};
+use plumb_engine::net::{
+    Counts, Flow, FlowEnd, LocalAddress, LocalAddressError, NetEnd, NetProtocol, NetRequest, NetSession, congestion,
+};
 use plumb_result::{Datagrams, NET_SCHEMA, Network, Throughput};
 use plumb_tls::ChannelError;
 use plumb_tools_net::iperf3::{AUTHORIZATION_FAILED, End as Role, Iperf3Settings, Server, error_text};
@@ -32,7 +34,7 @@ impl NetProtocol for Iperf3 {
         if protocol == Protocol::Sctp {
             return Err(without_sctp());
         }
-        let place = place_of(request.address)?;
+        let place = place_of(request.address).map_err(|error| error.to_string())?;
         let params = params(request);
         let mut out = Out::new(Output::Text, false, "", Box::new(|_| {}));
         let begun = begin(&place, &params, &mut out).map_err(|error| words(&error, &place))?;
@@ -50,13 +52,43 @@ fn without_sctp() -> String {
     }
 }
 
-/// The other end at an address, `HOST` or `HOST:PORT`.
-pub fn place_of(address: &str) -> Result<Place, String> {
+/// A text that is no address of a server.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    /// An address outside of the Internet.
+    #[error(transparent)]
+    Local(#[from] LocalAddressError),
+    /// A port that is not a number from 0 to 65535.
+    #[error("`{port}` in `{address}` is not a port; use a number up to 65535")]
+    Port {
+        /// The whole text.
+        address: String,
+        /// The part after the colon.
+        port: String,
+    },
+    /// Two different ports.
+    #[error("{address} and --port {port} name two ports; leave one out")]
+    TwoPorts {
+        /// The address, with its port.
+        address: String,
+        /// The port of the option.
+        port: u16,
+    },
+}
+
+/// Returns the server at an address, `HOST` or `HOST:PORT`.
+///
+/// # Errors
+/// As [`place_with`].
+pub(crate) fn place_of(address: &str) -> Result<Place, AddressError> {
     place_with(address, None)
 }
 
-/// The same, with a port from another option.
-pub fn place_with(address: &str, port: Option<u16>) -> Result<Place, String> {
+/// Returns the server at an address whose port may come from another option.
+///
+/// # Errors
+/// The text is no address, or names another port than the option.
+pub fn place_with(address: &str, port: Option<u16>) -> Result<Place, AddressError> {
     if let Some(local) = LocalAddress::parse(address) {
         let place = place_at(address.to_owned(), 0);
         return Ok(Place { local_address: Some(local?), ..place });
@@ -65,9 +97,10 @@ pub fn place_with(address: &str, port: Option<u16>) -> Result<Place, String> {
     match address.rsplit_once(':') {
         // Of IPv6 without brackets, a colon is part of the address.
         Some((host, text)) if !host.contains(':') || host.ends_with(']') => {
-            let own: u16 = text.parse().map_err(|_| format!("`{text}` in `{address}` is not a port"))?;
+            let own: u16 =
+                text.parse().map_err(|_| AddressError::Port { address: address.to_owned(), port: text.to_owned() })?;
             match port.filter(|port| *port != own) {
-                Some(port) => Err(format!("{address} and --port {port} name two ports; leave one out")),
+                Some(port) => Err(AddressError::TwoPorts { address: address.to_owned(), port }),
                 None => Ok(place_at(plain(host), own)),
             }
         }

@@ -17,7 +17,7 @@ const LETTERS: [(&str, Evidence); 7] = [
     ("own: ", Evidence::Own),
 ];
 
-/// What a comment says: what it rests on, and the source.
+/// The two parts of a comment: its basis and its source.
 fn evidence_of(comment: &str) -> Option<(Evidence, &str)> {
     LETTERS.iter().find_map(|(letter, evidence)| Some((*evidence, comment.strip_prefix(letter)?)))
 }

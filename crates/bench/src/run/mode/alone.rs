@@ -7,8 +7,6 @@ use crate::fit::{Policies, fit};
 use crate::outcome::RunError;
 use crate::progress::Progress;
 use plumb_engine::Part;
-use plumb_trust::Judgement;
-use plumb_workload::Workload;
 
 /// Makes runs by itself.
 pub(in crate::run) struct Alone;
@@ -29,10 +27,6 @@ impl Mode for Alone {
             run.observe(bench, work, None, progress, |engine, stop, evidence| engine.measure(work, stop, evidence));
         progress.run_ended();
         Ok(MeasuredRun { measurement: measured?, own, of_ranks: None })
-    }
-
-    fn judge(&self, workload: &Workload, measured: &MeasuredRun) -> Judgement {
-        plumb_trust::judge(workload, &measured.measurement, &measured.own.observations)
     }
 }
 

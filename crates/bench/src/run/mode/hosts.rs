@@ -9,7 +9,7 @@ use crate::outcome::RunError;
 use crate::progress::Progress;
 use crate::ranks::{Division, JoinedRanks, RanksRun, WorkloadOfRank};
 use plumb_result::observe::Environment;
-use plumb_trust::{Judgement, Measured};
+use plumb_trust::Measured;
 use plumb_workload::Workload;
 use std::rc::Rc;
 
@@ -62,14 +62,14 @@ impl Mode for Hosts {
         add_up(ranks, found, (run.workload, *division, apart.as_deref()), measured?, evidence, bench.stop)
     }
 
-    fn judge(&self, workload: &Workload, measured: &MeasuredRun) -> Judgement {
-        let Some(MeasuredByRanks { all, .. }) = &measured.of_ranks else {
-            return plumb_trust::judge(workload, &measured.measurement, &measured.own.observations);
-        };
-        let whole = Measured { workload: &all.workload, measurement: &measured.measurement };
-        let first = all.hosts.first();
-        let one = first.map_or(whole, |first| Measured { workload: &first.workload, measurement: &first.measurement });
-        plumb_trust::judge_hosts(whole, one, &all.hosts)
+    fn of_first_host<'m>(
+        &self,
+        _workload: &'m Workload,
+        ranks: &'m MeasuredByRanks,
+        whole: Measured<'m>,
+    ) -> Measured<'m> {
+        let first = ranks.all.hosts.first();
+        first.map_or(whole, |first| Measured { workload: &first.workload, measurement: &first.measurement })
     }
 
     fn environment_elsewhere<'m>(&self, measured: &'m MeasuredRun) -> Option<&'m Environment> {

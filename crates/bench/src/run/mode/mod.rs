@@ -17,7 +17,7 @@ use crate::ranks::OfRanks;
 use plumb_engine::EngineError;
 use plumb_result::Measurement;
 use plumb_result::observe::Environment;
-use plumb_trust::Judgement;
+use plumb_trust::Measured;
 use plumb_workload::Workload;
 
 /// The steps of a run that depend on who makes it.
@@ -44,8 +44,15 @@ pub(super) trait Mode {
         progress: &mut dyn Progress,
     ) -> Result<MeasuredRun, RunError>;
 
-    /// Judges what was measured, by what was observed.
-    fn judge(&self, workload: &Workload, measured: &MeasuredRun) -> Judgement;
+    /// The part of a run of several ranks to which the evidence of its first host belongs; the whole by default.
+    fn of_first_host<'m>(
+        &self,
+        _workload: &'m Workload,
+        _ranks: &'m MeasuredByRanks,
+        whole: Measured<'m>,
+    ) -> Measured<'m> {
+        whole
+    }
 
     /// The machine that made the run, if it is not this one.
     fn environment_elsewhere<'m>(&self, _measured: &'m MeasuredRun) -> Option<&'m Environment> {

@@ -9,7 +9,7 @@ use crate::progress::Progress;
 use crate::ranks::{Division, JoinedRanks, OfRanks, RanksFound, RanksRun, WorkloadOfRank};
 use plumb_engine::signals::StopFlag;
 use plumb_result::Measurement;
-use plumb_trust::{Judgement, Measured};
+use plumb_trust::Measured;
 use plumb_workload::Workload;
 use std::rc::Rc;
 
@@ -44,20 +44,20 @@ impl Mode for Ranks {
         add_up(ranks, found, (run.workload, *division, None), measured?, evidence, bench.stop)
     }
 
-    fn judge(&self, workload: &Workload, measured: &MeasuredRun) -> Judgement {
-        let Some(MeasuredByRanks { all, own }) = &measured.of_ranks else {
-            return plumb_trust::judge(workload, &measured.measurement, &measured.own.observations);
-        };
-        let whole = Measured { workload: &all.workload, measurement: &measured.measurement };
-        let one = match self.division {
-            Division::Each => Measured { workload, measurement: own },
+    fn of_first_host<'m>(
+        &self,
+        workload: &'m Workload,
+        ranks: &'m MeasuredByRanks,
+        whole: Measured<'m>,
+    ) -> Measured<'m> {
+        match self.division {
+            Division::Each => Measured { workload, measurement: &ranks.own },
             Division::Groups | Division::Workers | Division::Apart => whole,
-        };
-        plumb_trust::judge_hosts(whole, one, &all.hosts)
+        }
     }
 }
 
-/// Puts what all ranks measured in the place of what this one did.
+/// Replaces the measurement of this rank by that of all ranks.
 pub(super) fn add_up(
     ranks: &JoinedRanks,
     found: RanksFound,

@@ -210,7 +210,7 @@ impl Limits {
     }
 }
 
-/// How a job goes over its files.
+/// The order in which a job visits its files.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct FileHandling {
     pub(super) choice: FileChoice,
@@ -225,7 +225,7 @@ pub(super) struct FileHandling {
     pub(super) evicts: bool,
 }
 
-/// What a worker's generators of random numbers begin with.
+/// Seeds of a worker's random number generators.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct SeedPlan {
     pub(super) width: Width,

@@ -134,7 +134,7 @@ pub(crate) struct ReplayArguments {
     /// How files that are read get their blocks: write, allocate or sparse.
     #[arg(long, default_value = "write", value_name = "HOW")]
     pub prepare: String,
-    /// What only a recording of reads and writes alone can be replayed with.
+    /// Options for recordings that hold reads and writes only.
     #[command(flatten)]
     pub data: DataReplayArguments,
     /// Replay N copies at the same time: reads and writes alone in N places one behind another, calls on files of their own. Several
@@ -164,7 +164,7 @@ pub(crate) struct ReplayArguments {
     pub translate: bool,
 }
 
-/// How reads and writes are replayed that are all of a recording.
+/// Replay options for recordings that hold reads and writes only.
 #[derive(Debug, Default, Args)]
 pub(crate) struct DataReplayArguments {
     /// Of reads and writes alone: ops in flight at most; those beyond wait, and are counted [default: 256].
