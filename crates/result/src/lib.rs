@@ -2,6 +2,8 @@
 //! both into [`Finding`]s, a [`Tier`] for every rate and a [`RunVerdict`]; the whole is a [`RunResult`], which the
 //! store keeps and reports and dialects print. Nothing here touches the system.
 
+#![warn(missing_docs)] // the docs are the descriptions of the JSON schema
+
 pub mod anonymise;
 pub mod assertion;
 pub mod audit;

@@ -1,6 +1,6 @@
 //! A small run to store.
 
-#![allow(dead_code, unreachable_pub, missing_docs)] // each test file uses its part
+#![allow(dead_code, unreachable_pub)] // each test file uses its part
 
 use plumb_result::metric::Stat;
 use plumb_result::observe::{Environment, FileSystem, TargetFacts};

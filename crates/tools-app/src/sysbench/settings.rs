@@ -88,7 +88,6 @@ pub enum IoMode {
 
 /// A command line, understood.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(missing_docs, reason = "each group is documented at its type")]
 pub struct SysbenchSettings {
     /// The command after `fileio`.
     pub command: Command,

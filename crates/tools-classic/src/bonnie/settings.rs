@@ -63,7 +63,6 @@ pub enum Links {
 
 /// What Bonnie++ is to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each group is documented at its type")]
 pub struct BonnieSettings {
     /// The version to follow.
     pub version: Version,

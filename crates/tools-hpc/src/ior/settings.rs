@@ -89,7 +89,6 @@ pub enum Form {
 
 /// One test.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(missing_docs, reason = "each group is documented at its type")]
 pub struct Test {
     /// Number of the test, from 0.
     pub id: u32,

@@ -12,7 +12,6 @@ const WAIT_MAX: f64 = 1000.0;
 
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(missing_docs, reason = "each group is documented at its type")]
 pub struct MdWorkbenchSettings {
     /// The delays of `-a DUMMY`, which makes no call; `None` for POSIX.
     pub dummy: Option<NullDelays>,

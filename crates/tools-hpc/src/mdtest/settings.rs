@@ -17,7 +17,6 @@ pub enum Prints {
 
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(missing_docs, reason = "each group is documented at its type")]
 pub struct MdtestSettings {
     /// The delays of `-a DUMMY`, which makes no call; `None` for POSIX.
     pub dummy: Option<NullDelays>,

@@ -10,7 +10,6 @@ pub(crate) const FLOW_LABEL_MAX: u32 = (1 << 20) - 1;
 
 /// What a test is to be, as the client says it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each group is documented at its type")]
 pub struct Params {
     pub transport: Transport,
     pub end: TestEnd,

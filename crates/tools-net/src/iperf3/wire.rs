@@ -114,7 +114,6 @@ pub fn error_text(number: i32) -> Option<&'static str> {
 
 /// What one end has to say of a stream.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-#[expect(missing_docs, reason = "the keys of the JSON")]
 pub struct StreamResult {
     pub id: i64,
     pub bytes: u64,

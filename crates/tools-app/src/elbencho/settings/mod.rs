@@ -155,7 +155,6 @@ pub struct OutputSettings {
 
 /// The settings of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each group is documented at its type")]
 pub struct ElbenchoSettings {
     /// The task: a run, a page or a service.
     pub action: Action,

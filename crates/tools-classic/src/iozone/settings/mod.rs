@@ -91,7 +91,6 @@ pub enum WrittenContent {
 
 /// What a command line means.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(missing_docs, reason = "each group is documented at its type")]
 pub struct IozoneSettings {
     pub messages: Messages,
     /// `--compat=strict`: whether output equals that of IOzone even where it is wrong.

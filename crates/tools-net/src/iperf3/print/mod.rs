@@ -24,7 +24,6 @@ pub struct Opened {
 
 /// What the system knew of a sending TCP stream at the end of an interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the keys of the JSON: bytes and µs")]
 pub struct TcpRow {
     pub window: u64,
     pub receiver_window: u64,

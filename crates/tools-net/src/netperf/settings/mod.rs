@@ -65,7 +65,6 @@ pub enum Form {
 
 /// Everything that was said to netperf.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(missing_docs, reason = "each group is documented at its type")]
 pub struct NetperfSettings {
     /// The command line, for `COMMAND_LINE`.
     pub words: String,
