@@ -489,7 +489,7 @@ pub(crate) fn begin<B: SyncBackend + ?Sized, P: Pacer + ?Sized>(
 ) -> Result<(), Ended> {
     match backend.begin() {
         Ok(Begun::AtOnce) => {}
-        Ok(Begun::BehindOther) => passed.start_over(),
+        Ok(Begun::AfterOther) => passed.start_over(),
         Err(NotBegun::Stopped) => return Err(Ended::Stopped),
         Err(NotBegun::Failed { errno, reason }) => {
             return Err(passed.context.failed(OpKind::Open, Path::new(""), errno, &reason));

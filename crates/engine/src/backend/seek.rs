@@ -1,4 +1,4 @@
-//! `lseek`, then `read` or `write`. Without `lseek` where the file stands there already. Source: lseek(2).
+//! Calls `lseek`, then `read` or `write`. Skips `lseek` if the file is already at the offset. Source: lseek(2).
 #![allow(unsafe_code)]
 
 use crate::backend::psync::execute_common;
@@ -7,15 +7,15 @@ use crate::op::BlockOp;
 use plumb_workload::OpKind;
 use rustix::fs::SeekFrom;
 
-/// Where each file stands; `None` where that is not known. Each worker needs descriptors of its own: a descriptor has one
-/// position.
+/// Tracks the position of each file; `None` if unknown. Each worker needs its own descriptors, because a descriptor has
+/// one position.
 pub(crate) struct Seek {
     context: BlockContext,
     positions: Vec<Option<u64>>,
 }
 
 impl Seek {
-    /// Asks every file where it stands.
+    /// Reads the current position of every file.
     pub(crate) fn new(context: BlockContext) -> Seek {
         let files = &context.files;
         let position = |number| rustix::fs::tell(files.file_at(number).ok()?).ok();
@@ -47,7 +47,7 @@ impl SyncBackend for Seek {
         }
         let length = op.length as usize;
         let moved = if op.kind == OpKind::Read {
-            // SAFETY: `memory` holds at least `length` bytes and is this op's alone.
+            // SAFETY: `memory` holds at least `length` bytes, which only this op uses.
             completion(unsafe { libc::read(fd, memory.cast(), length) })
         } else {
             // SAFETY: as above.
