@@ -425,7 +425,7 @@ impl<'a> Running<'a> {
             report.times.read_back_ns.store(read_back_ns, Relaxed);
             report.load_reads.store(u64::from(self.worker.group.work.moves().read), Relaxed);
         }
-        for mismatch in concluded.wrong {
+        for mismatch in concluded.mismatches {
             wrong = true;
             passed.context.recorder.count_error();
             passed.context.faults.keep(OpKind::Read, 0, 0, None, Path::new(""), &mismatch.to_string());

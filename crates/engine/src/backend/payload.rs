@@ -21,7 +21,7 @@ pub(crate) struct Payload {
     /// Content changes from op to op. If not, it is made once at the start.
     fills_each_op: bool,
     /// Completed ops are verified.
-    verifies: bool,
+    checks_completions: bool,
     /// Flushes are reported to the content generator.
     notes_flushes: bool,
     bytes: BlockBytes,
@@ -77,7 +77,7 @@ impl Payload {
             starts: (0..slots).map(|slot| slot * slot_bytes).collect(),
             pool,
             fills_each_op: bytes.works_each_op(),
-            verifies: bytes.verifies(),
+            checks_completions: bytes.checks_completions(),
             notes_flushes: bytes.notes_flushes(),
             read_into: if bytes.keeps_slots() { vec![false; slots] } else { Vec::new() },
             bytes,
@@ -156,11 +156,11 @@ impl Payload {
     /// Verifies the data of a read, if requested.
     #[inline(always)]
     pub(crate) fn after(&mut self, op: &BlockOp, slot: Slot, moved: u64) -> Result<(), Box<Mismatch>> {
-        if self.verifies { self.verify(op, slot, moved) } else { Ok(()) }
+        if self.checks_completions { self.check_completion(op, slot, moved) } else { Ok(()) }
     }
 
     #[inline(never)]
-    fn verify(&mut self, op: &BlockOp, slot: Slot, moved: u64) -> Result<(), Box<Mismatch>> {
+    fn check_completion(&mut self, op: &BlockOp, slot: Slot, moved: u64) -> Result<(), Box<Mismatch>> {
         let start = self.starts[usize::from(slot)];
         // A trim may be longer than a slot.
         let length = if op.kind == OpKind::Read { u64::from(op.length).min(moved) as usize } else { 0 };
