@@ -155,7 +155,7 @@ impl BlockWorker {
         let files = match &mut self.files {
             WorkerFiles::Held(files) => std::mem::take(files),
             WorkerFiles::Named { target, .. } => {
-                let devices = DeviceHandle::of(&self.group);
+                let devices = DeviceHandle::for_group(&self.group);
                 let opener = Arc::new(JobOpener::new(Arc::clone(target), rules.clone(), access, devices));
                 let opened = donor::open(target, &self.base, &self.group).and_then(|found| {
                     gives = found;

@@ -123,7 +123,7 @@ fn no_files(seat: &WorkerSeat<'_>) -> WorkerPlanError {
 /// Whether a backend's ops go through the page cache.
 fn caches(backend: &Backend) -> bool {
     let moves_no_bytes = matches!(backend, Backend::Fallocate | Backend::Truncate | Backend::MoveExtents { .. });
-    FileUse::of(backend) == FileUse::Opened && !moves_no_bytes
+    FileUse::for_backend(backend) == FileUse::Opened && !moves_no_bytes
 }
 
 /// The worker of block I/O.
@@ -155,7 +155,7 @@ pub(crate) fn worker(
             let backend = match target {
                 OpenTarget::Sim(sim) => (BoundBackend::Sim(sim.device.clone()), None),
                 // A socket needs no files; everything else has nothing to go to.
-                _ if FileUse::of(&group.backend) == FileUse::Unused => bound()?,
+                _ if FileUse::for_backend(&group.backend) == FileUse::Unused => bound()?,
                 _ => (BoundBackend::Null, None),
             };
             (WorkerFiles::Nothing { lengths }, backend)

@@ -299,7 +299,7 @@ impl OpenTargets {
         });
         let mut evidence = evidence_files::open(phase, jobs);
         evidence.extend(self.targets.iter().filter_map(|(name, target)| match target {
-            OpenTarget::Copy { path } => EvidenceFiles::of_file(name, path),
+            OpenTarget::Copy { path } => EvidenceFiles::open_file(name, path),
             _ => None,
         }));
         evidence
