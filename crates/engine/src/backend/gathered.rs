@@ -1,5 +1,5 @@
-//! Calls `lseek`, then `readv` or `writev` for adjacent ops. One call covers as many ops as were submitted together.
-//! Source: readv(2).
+//! Calls `lseek`, then `readv` or `writev` for adjacent ops. One call covers as many ops as
+//! were submitted together. Source: readv(2).
 #![allow(unsafe_code)]
 
 use crate::backend::queued::Inline;
@@ -12,8 +12,8 @@ use std::io;
 /// `IOV_MAX`. Source: limits.h, readv(2).
 const MOST_VECTORS: usize = 1024;
 
-/// Queues ops until their neighbours arrive. Each worker needs its own descriptors, because a descriptor has one
-/// position.
+/// Queues ops until their neighbours arrive. Each worker needs its own descriptors, because
+/// a descriptor has one position.
 pub(crate) struct Gathered {
     ops: Vec<(Slot, BlockOp)>,
     vectors: Vec<libc::iovec>,

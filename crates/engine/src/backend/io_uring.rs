@@ -1,5 +1,5 @@
-//! io_uring with one registered buffer region, registered files, a registered ring, and a single issuer with deferred
-//! task run.
+//! io_uring with one registered buffer region, registered files, a registered ring, and a single
+//! issuer with deferred task run.
 //!
 //! Features that the kernel rejects are left out and listed in [`Ring::fallbacks`]. A result never claims a mode that
 //! did not run. Sources: io_uring_setup(2), io_uring_register(2), io_uring_enter(2).
@@ -35,9 +35,9 @@ enum RingHandle {
 }
 
 impl RingHandle {
-    /// Registers a ring for the calling thread, at an index that the kernel chooses. The registration of the io-uring
-    /// crate lasts only for one `Submitter`, which is created for every call. Source: io_uring_register(2),
-    /// `IORING_REGISTER_RING_FDS`.
+    /// Registers a ring for the calling thread, at an index that the kernel chooses. The
+    /// registration of the io-uring crate lasts only for one `Submitter`, which is created for
+    /// every call. Source: io_uring_register(2), `IORING_REGISTER_RING_FDS`.
     fn register(ring: RawFd) -> io::Result<RingHandle> {
         let mut update = RingUpdate { index: u32::MAX, reserved: 0, ring: ring as u64 };
         // SAFETY: reads and writes one such struct, which outlives the call.
@@ -278,8 +278,8 @@ impl Ring {
         if fixed_buffers {
             let region = context.payload.region();
             let vector = libc::iovec { iov_base: region.pointer().cast(), iov_len: region.bytes() };
-            // SAFETY: the region stays mapped as long as `context`. Fields drop in order of declaration: the ring
-            // first.
+            // SAFETY: the region stays mapped as long as `context`. Fields drop in order
+            // of declaration: the ring first.
             if let Err(error) = unsafe { ring.submitter().register_buffers(&[vector]) } {
                 refused("registered buffers (raise RLIMIT_MEMLOCK?)", error);
                 fixed_buffers = false;
@@ -450,8 +450,8 @@ impl Ring {
         }
     }
 
-    /// Executes ops that the ring has no entry for, in this thread. Updates the registered files after opens and
-    /// closes.
+    /// Executes ops that the ring has no entry for, in this thread. Updates the registered
+    /// files after opens and closes.
     #[cold]
     fn run_inline(&mut self) {
         let Ring { inline, context: BlockContext { files, .. }, ring, fixed_files, .. } = self;
@@ -507,8 +507,8 @@ impl QueuedBackend for Ring {
         }
         let submitter = self.ring.submitter();
         let entered = match wait {
-            // With nothing to submit, this only polls. The kernel posts deferred completions only when asked for
-            // events.
+            // With nothing to submit, this only polls. The kernel posts deferred completions
+            // only when asked for events.
             Wait::For(0) if self.submitted == 0 => self.handle.enter(0, 0, GET_EVENTS),
             // The crate knows when to wake the polling thread.
             Wait::For(completions) if self.polls_submissions => submitter.submit_and_wait(completions as usize),

@@ -161,8 +161,8 @@ impl KernelQueue {
         }
     }
 
-    /// Reaps events into `events` in one call and returns their number: at least `wanted`, unless a signal interrupts
-    /// or `timeout_ns` passes.
+    /// Reaps events into `events` in one call and returns their number: at least `wanted`, unless a
+    /// signal interrupts or `timeout_ns` passes.
     pub(crate) fn take(&mut self, wanted: usize, events: &mut [IoEvent], timeout_ns: Option<u64>) -> io::Result<usize> {
         let timeout = timeout_ns
             .map(|ns| libc::timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as _ });

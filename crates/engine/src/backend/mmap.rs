@@ -55,7 +55,6 @@ fn advise(mapping: &Mapping, advice: MappingAdvice) -> io::Result<()> {
     }
 }
 
-/// Maps an open file.
 fn map_file(files: &BlockFiles, number: usize, rules: &MapRules) -> io::Result<Mapping> {
     let (fd, length) = (files.fds[number], files.lengths[number]);
     if files.kind == FileKind::Regular {

@@ -144,8 +144,8 @@ pub(crate) trait SyncBackend {
         }
     }
 
-    /// Called after the last op: flushes data that the backend itself buffers (a C library's buffer) and closes
-    /// handles.
+    /// Called after the last op: flushes data that the backend itself buffers (a C
+    /// library's buffer) and closes handles.
     fn finish(&mut self) -> Result<(), Unfinished> {
         Ok(())
     }
@@ -256,7 +256,6 @@ pub(crate) trait QueuedBackend {
     }
 }
 
-/// A completed op.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Done {
     pub(crate) slot: Slot,
@@ -408,8 +407,8 @@ impl BlockFiles {
         Ok(0)
     }
 
-    /// Closes a file that [`open`](BlockFiles::open) opened. Files that were open from the start are left alone: the
-    /// target owns them.
+    /// Closes a file that [`open`](BlockFiles::open) opened. Files that were open from the start are left
+    /// alone: the target owns them.
     pub(crate) fn close(&mut self, file: u32) -> Completion {
         let number = file as usize;
         let Some(opened) = self.lent.get_mut(number).and_then(Option::take) else { return Ok(0) };

@@ -1,5 +1,5 @@
-//! Exchanges blocks between two ext4 files, as a defragmenter does. Source: fs/ext4/ext4.h and move_extent.c of Linux,
-//! `EXT4_IOC_MOVE_EXT`.
+//! Exchanges blocks between two ext4 files, as a defragmenter does. Source: fs/ext4/ext4.h
+//! and move_extent.c of Linux, `EXT4_IOC_MOVE_EXT`.
 
 use crate::backend::psync::execute_common;
 use crate::backend::{BlockContext, Completion, Errno, SyncBackend, has_context};

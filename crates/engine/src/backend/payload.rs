@@ -42,8 +42,8 @@ struct SlotPool {
 }
 
 impl Payload {
-    /// Allocates `slots` slots of at least `slot_bytes` bytes each, with the memory kind of `rules`, and fills each
-    /// once.
+    /// Allocates `slots` slots of at least `slot_bytes` bytes each, with the memory kind of
+    /// `rules`, and fills each once.
     pub(crate) fn new(
         slots: usize,
         slot_bytes: usize,
@@ -85,8 +85,8 @@ impl Payload {
         })
     }
 
-    /// Ends the work on content after all ops: waits for pending verification and returns the mismatches that no call
-    /// of [`after`](Payload::after) returned.
+    /// Ends the work on content after all ops: waits for pending verification and returns the mismatches that
+    /// no call of [`after`](Payload::after) returned.
     pub(crate) fn finish(&mut self) -> Concluded {
         self.bytes.finish()
     }

@@ -78,8 +78,8 @@ mod tests {
         CommandPriority { of: OpPriority::Read, size: size.map(Bytes), percent, priority }
     }
 
-    /// Protects the shares: they add up as configured, ops of other kinds and sizes get none, and the word matches the
-    /// kernel's.
+    /// Protects the shares: they add up as configured, ops of other kinds and sizes get none, and
+    /// the word matches the kernel's.
     #[test]
     fn shares_of_reads_get_their_priorities() {
         let table = [entry(Some(4096), 25, 3), entry(Some(4096), 50, 5)];

@@ -115,8 +115,8 @@ impl SyncBackend for LockedCalls<'_> {
     }
 }
 
-/// Keeps several ops in flight, each under its lock. Locks are taken and released inside `enter`, so their time is part
-/// of the op's time.
+/// Keeps several ops in flight, each under its lock. Locks are taken and released inside `enter`, so their time is
+/// part of the op's time.
 pub(crate) struct LockedQueue {
     rule: LockRule,
     inner: Box<dyn QueuedBackend>,

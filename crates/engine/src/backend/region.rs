@@ -49,8 +49,8 @@ impl Region {
         Region::with_rules(bytes, &BufferRules::default())
     }
 
-    /// Maps memory of the kind and alignment that `rules` ask for. If the kind is not available, the error says how to
-    /// fix it.
+    /// Maps memory of the kind and alignment that `rules` ask for. If the kind is not available, the error
+    /// says how to fix it.
     pub(crate) fn with_rules(bytes: usize, rules: &BufferRules) -> io::Result<Region> {
         let align = align_bytes(rules)?;
         let huge = huge_page_bytes(rules)?;

@@ -7,8 +7,8 @@ use crate::op::BlockOp;
 use plumb_workload::OpKind;
 use rustix::fs::SeekFrom;
 
-/// Tracks the position of each file; `None` if unknown. Each worker needs its own descriptors, because a descriptor has
-/// one position.
+/// Tracks the position of each file; `None` if unknown. Each worker needs its own descriptors, because
+/// a descriptor has one position.
 pub(crate) struct Seek {
     context: BlockContext,
     positions: Vec<Option<u64>>,

@@ -1,5 +1,5 @@
-//! Space allocation without data: `fallocate` and `ftruncate`. No data moves, but bytes are counted as if it did.
-//! Sources: fallocate(2), ftruncate(2).
+//! Space allocation without data: `fallocate` and `ftruncate`. No data moves, but bytes are counted as if
+//! it did. Sources: fallocate(2), ftruncate(2).
 
 use crate::backend::psync::execute_common;
 use crate::backend::{BlockContext, Completion, Errno, SyncBackend, has_context};

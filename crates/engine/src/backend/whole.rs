@@ -17,8 +17,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Returns `true` if an op is a path-based call. In a stream, reads and writes are calls; in a sweep, the op has the
-/// kind of the call.
+/// Returns `true` if an op is a path-based call. In a stream, reads and writes are calls; in a sweep, the op has
+/// the kind of the call.
 fn is_call(kind: OpKind) -> bool {
     matches!(
         kind,

@@ -45,6 +45,6 @@ pub(super) fn run_companion<T>(
         work(&mut Context { clock, stops_at: &mut |now| passed.context.stops_at(now), io_done: &|| control.io_done() });
     passed.stop_clock();
     let ended = conclude(&mut passed, worked);
-    control.beside_done();
+    control.companion_done();
     ended
 }

@@ -70,7 +70,6 @@ pub enum ContentError {
     /// All verification threads have ended.
     #[error("the verifying threads ended: a check failed in one of them")]
     ThreadsGone,
-    /// A verification thread panicked.
     #[error("a verifying thread ended early; not all reads were verified")]
     ThreadEnded,
 }

@@ -17,7 +17,6 @@ pub(super) struct StampRules {
     interval: Option<u32>,
     /// Position of the stamp in its interval.
     pub(super) stamp_at: usize,
-    /// Content between stamps.
     pub(super) body: StampedBody,
     /// The worker's number, cut to the width of the stamp's field.
     pub(super) worker: u16,
@@ -27,7 +26,6 @@ pub(super) struct StampRules {
     pub(super) largest: u32,
 }
 
-/// Content between stamps.
 #[derive(Debug)]
 pub(super) enum StampedBody {
     /// Random bytes from the seed in the stamp, with `percent` of them replaced by `tail` or zeros.

@@ -32,9 +32,7 @@ pub(crate) enum TrailerMismatch {
     Checksum {
         /// Offset of the block in its file.
         offset: u64,
-        /// Checksum of the content.
         calculated: u32,
-        /// Checksum in the trailer.
         stored: u32,
     },
     /// The block was written to another offset.

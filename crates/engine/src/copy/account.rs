@@ -4,7 +4,7 @@ use super::end::End;
 use super::ends::Ends;
 use super::{CopyCounts, CopyEvent, CopyStep, SharedListener};
 use crate::clock::Ticks;
-use crate::signals::{StopFlag, questions};
+use crate::signals::{StopFlag, progress_requests};
 use crate::worker::{OpGroup as Untimed, Sampler, WorkerContext};
 use plumb_workload::OpKind;
 use rustix::fs::FileType;
@@ -186,7 +186,7 @@ impl<'a, 'd> Account<'a, 'd> {
     /// Answers progress requests and checks for a stop.
     #[inline]
     pub(super) fn poll(&mut self) -> Result<(), Halt> {
-        if questions() != self.answered {
+        if progress_requests() != self.answered {
             self.answer();
         }
         if self.stop.requested() || self.context.stops_at(self.now) {
@@ -197,7 +197,7 @@ impl<'a, 'd> Account<'a, 'd> {
 
     #[cold]
     fn answer(&mut self) {
-        self.answered = questions();
+        self.answered = progress_requests();
         self.notify(CopyEvent::Asked);
     }
 

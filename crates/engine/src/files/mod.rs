@@ -88,11 +88,8 @@ fn asked_of(lengths: &[Bytes], number: usize) -> Option<u64> {
 /// The way in which a job's ops use files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileUse {
-    /// Ops go to open files.
     Opened,
-    /// Ops are path-based calls.
     Called(FileCall),
-    /// Ops use no files.
     Unused,
 }
 

@@ -413,8 +413,8 @@ impl Listening {
     }
 }
 
-/// Joins the multicast group of the configured address, on the interface that the system chooses. Source: ip(7),
-/// ipv6(7).
+/// Joins the multicast group of the configured address, on the interface that the
+/// system chooses. Source: ip(7), ipv6(7).
 fn join_group(socket: &OwnedFd, request: &LinkRequest) -> Result<(), LinkError> {
     let Some(host) = &request.host else { return Ok(()) };
     let what = format!("joining the group {host}");

@@ -40,8 +40,8 @@ fn comparisons() -> Vec<Comparison> {
 const TRACED: &str = "trace=lseek,read,write,readv,writev,pread64,pwrite64,preadv,pwritev,splice,vmsplice,fallocate,\
                       ftruncate,openat,close,io_submit,io_getevents";
 
-/// Returns the calls of the thread that opens the file, between its last `openat` and its `close`: names with the
-/// relevant arguments.
+/// Returns the calls of the thread that opens the file, between its last `openat` and its `close`:
+/// names with the relevant arguments.
 fn calls(traces: &Path, file: &Path) -> Vec<String> {
     let opening = format!("\"{}\", O_", file.display());
     let opens = |line: &str| line.starts_with("openat") && line.contains(&opening);
