@@ -171,21 +171,21 @@ pub(crate) fn build_backend<'a>(
 ) -> Result<AnyBackend<'a>, WorkerError> {
     let name = request.backend.name();
     barrier.report().backend.write(name.as_bytes());
-    let say = |notes: &[String]| barrier.report().fallbacks.write(notes.join("\n").as_bytes());
+    let report_notes = |notes: &[String]| barrier.report().fallbacks.write(notes.join("\n").as_bytes());
     let record_lock = request.record_lock;
     match request.backend.clone() {
         BoundBackend::Null | BoundBackend::IoUring(_) if record_lock.is_some() => {
             Err(WorkerError::NoRecordLocks { backend: name })
         }
         BoundBackend::Null => {
-            say(&request.notes);
+            report_notes(&request.notes);
             Ok(match request.depth {
                 0 | 1 => AnyBackend::Sync(AnySync::Null(Null)),
                 depth => AnyBackend::Queued(AnyQueued::Null(NullQueue::new(depth))),
             })
         }
         BoundBackend::Sim(device) => {
-            say(&request.notes);
+            report_notes(&request.notes);
             Ok(match request.depth {
                 depth if depth > 1 && !device.is_serial() => {
                     AnyBackend::Queued(AnyQueued::Other(Box::new(SimQueue::new(device, depth))))
@@ -194,7 +194,7 @@ pub(crate) fn build_backend<'a>(
             })
         }
         BoundBackend::Psync => {
-            say(&request.notes);
+            report_notes(&request.notes);
             let psync = Psync { context: request.context(payload(1)?) };
             Ok(AnyBackend::Sync(match record_lock {
                 None => AnySync::Psync(psync),
@@ -204,11 +204,11 @@ pub(crate) fn build_backend<'a>(
         BoundBackend::IoUring(modes) => {
             let ring = ring(&mut request, modes, &mut payload)?;
             request.notes.extend_from_slice(ring.fallbacks());
-            say(&request.notes);
+            report_notes(&request.notes);
             Ok(AnyBackend::Queued(AnyQueued::Ring(ring)))
         }
         BoundBackend::Other(backend) => {
-            say(&request.notes);
+            report_notes(&request.notes);
             if let Some(queue) = queue(&backend, &mut request, &mut payload)? {
                 return Ok(AnyBackend::Queued(AnyQueued::Other(match record_lock {
                     None => queue,

@@ -112,7 +112,7 @@ fn stop_all(phase: &Control, workers: &[WorkerWords]) {
     for worker in workers {
         worker.deadline.store(STOPPED, Release);
     }
-    phase.tell();
+    phase.wake_all();
 }
 
 impl WorkerControl<'_> {
@@ -139,7 +139,7 @@ impl WorkerControl<'_> {
             if self.stop_requested() {
                 return None;
             }
-            // A worker that ended before the wall never arrives. Nobody passes until all others have.
+            // Workers that are done count as arrived. None of them has passed the wall, so none counts twice.
             if self.phase.at_wall.load(Acquire) + self.phase.io_done() >= workers
                 && self.has_met(others, &self.phase.wall_led, &self.phase.wall_passed, 1)
             {
@@ -352,7 +352,7 @@ impl Control {
 
     /// Returns the number of I/O workers that are done. It may briefly be too low, but never too high.
     pub(crate) fn io_done(&self) -> u64 {
-        // Read in this order: workers counted in `companion_done` before `done` must not be missed.
+        // Read `done` first: every companion in it is then also in `companion_done`.
         let done = self.done();
         done.saturating_sub(self.companion_done.load(Acquire))
     }

@@ -1,7 +1,7 @@
 //! Directories that a worker keeps open, so that its calls name each file relative to its parent directory.
 //!
 //! The kernel would resolve a path of several names through any symbolic links that are there at that moment. So
-//! each directory is opened once, beneath the one that the guard admitted and without following links. Calls get
+//! each directory is opened once, below the one that the guard admitted and without following links. Calls get
 //! its descriptor and one name.
 
 use crate::backend::Errno;
@@ -97,7 +97,7 @@ impl OpenDirs {
     /// Returns the descriptor of a base, and opens it if necessary.
     ///
     /// # Errors
-    /// The system's; `ESTALE` if another directory has taken its place.
+    /// System errors; `ESTALE` if another directory has taken its place.
     pub(crate) fn base(&mut self, base: u32) -> Result<BorrowedFd<'_>, Errno> {
         self.open_base(base)?;
         self.opened_base(base)
@@ -132,7 +132,7 @@ impl OpenDirs {
     /// system call if the directory is open.
     ///
     /// # Errors
-    /// The system's: `ELOOP` for a symbolic link in the path, `ESTALE` if another directory has taken the base's place.
+    /// System errors: `ELOOP` for a symbolic link in the path, `ESTALE` if another directory has taken the base's place.
     #[inline]
     pub(crate) fn at<'a>(&'a mut self, base: u32, path: &'a CStr) -> Result<DirEntry<'a>, Errno> {
         let bytes = path.to_bytes_with_nul();
@@ -198,7 +198,7 @@ impl OpenDirs {
     /// path's directory again and repeats the call once.
     ///
     /// # Errors
-    /// The call's, and those of [`OpenDirs::at`].
+    /// Errors of `call`, and those of [`OpenDirs::at`].
     #[inline]
     pub(crate) fn call<T>(
         &mut self,

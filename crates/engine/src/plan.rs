@@ -494,9 +494,9 @@ mod tests {
     #[test]
     fn cycles_and_unknown_names_are_refused() {
         let circle = group("a", "start.after = [\"b\"]") + &group("b", "start.after = [\"a\"]");
-        let said = group_runs(&phase(&circle)).unwrap_err().to_string();
-        assert!(said.contains("circle") && said.contains("`only`, a"), "{said}");
-        let said = group_runs(&phase(&group("a", "start.after = [\"z\"]"))).unwrap_err().to_string();
-        assert!(said.contains("`z`"), "{said}");
+        let error = group_runs(&phase(&circle)).unwrap_err().to_string();
+        assert!(error.contains("cycle") && error.contains("`only`, a"), "{error}");
+        let error = group_runs(&phase(&group("a", "start.after = [\"z\"]"))).unwrap_err().to_string();
+        assert!(error.contains("`z`"), "{error}");
     }
 }

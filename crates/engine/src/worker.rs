@@ -69,8 +69,8 @@ impl WorkerContext<'_> {
         }
     }
 
-    /// Counts a short transfer. Called for every op with a length that moved fewer bytes, and most ops that
-    /// move no data have none.
+    /// Called for an op that moved less than its length. Counts it if its kind moves data; most other ops have
+    /// no length.
     #[cold]
     #[inline(never)]
     fn count_short(&mut self, kind: OpKind) {
@@ -233,7 +233,7 @@ impl WorkerContext<'_> {
 
     /// Stores a failure of the pacer.
     #[cold]
-    fn pacer_failed(&mut self, failure: &PaceFailure) -> Ended {
+    fn paced_out(&mut self, failure: &PaceFailure) -> Ended {
         self.failed(failure.kind, Path::new(""), Some(failure.errno), &failure.message)
     }
 }
@@ -259,7 +259,7 @@ where
     let sampler = Sampler::new(context.clock, samples);
     let mut worker = SyncWorker { context, source, backend, pacer, sampler };
     let ended = worker.run();
-    worker.pacer.failure().map_or(ended, |failure| worker.context.pacer_failed(&failure))
+    worker.pacer.failure().map_or(ended, |failure| worker.context.paced_out(&failure))
 }
 
 struct SyncWorker<'a, 'd, S: ?Sized, B: ?Sized, P: ?Sized> {
@@ -418,7 +418,7 @@ where
         }
     }
 
-    // Inlined: because of a call, the loops of all backends would have to keep the whole worker in memory.
+    // Inlined: a call would force the whole worker into memory, in the loops of all backends.
     #[inline(always)]
     fn mismatched(&mut self, op: &S::Op, mismatch: Box<Mismatch>) -> Option<Ended> {
         self.context.mismatched(op, self.backend.path_of(op), mismatch).then_some(Ended::Failed)

@@ -289,7 +289,7 @@ impl Ring {
             fallbacks.push("io_uring: vectored ops: registered buffers used, which have no vectors".to_owned());
         }
         Ok(Ring {
-            door,
+            handle,
             ring,
             context,
             fixed_files,

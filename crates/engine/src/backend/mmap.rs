@@ -35,7 +35,7 @@ fn refuse_short(file: BorrowedFd<'_>, path: &Path, length: u64) -> io::Result<()
     let found = rustix::fs::fstat(file)?.st_size as u64;
     if found < length {
         return Err(io::Error::other(format!(
-            "{} has {found} bytes, and is shorter than the {length} to map; use `prepare` other than \"nothing\", or \
+            "{} has {found} bytes, but {length} bytes are to be mapped; use `prepare` other than \"nothing\", or \
              another backend",
             path.display()
         )));

@@ -23,10 +23,10 @@ impl PageFault {
         let [bytes] = context.files.lengths[..] else {
             return Err(io::Error::other("memory stands for one file; use one file (fio's nrfiles=1)"));
         };
-        let there = crate::os::ram_bytes();
-        if bytes > there {
+        let ram_bytes = crate::os::ram_bytes();
+        if bytes > ram_bytes {
             return Err(io::Error::other(format!(
-                "{bytes} bytes are more memory than the machine has ({there}); use fewer"
+                "{bytes} bytes are more memory than the machine has ({ram_bytes}); use fewer"
             )));
         }
         Ok(PageFault { memory: Mapping::anonymous(bytes)?, context })

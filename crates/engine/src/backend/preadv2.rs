@@ -9,7 +9,7 @@ use crate::rng::Rng;
 use plumb_workload::OpKind;
 use plumb_workload::backend::RwFlag;
 
-/// Converts flags to the kernel's flag word. The values are from linux/fs.h, because the C libraries lag behind.
+/// Converts flags to the kernel's flag word. The values are from linux/fs.h, because the C libraries are often outdated.
 pub(crate) fn flag_word(flags: &[RwFlag]) -> libc::c_int {
     flags.iter().fold(0, |word, flag| {
         word | match flag {

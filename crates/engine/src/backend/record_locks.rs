@@ -284,7 +284,7 @@ mod tests {
                 for kind in [OpKind::Read, OpKind::Write, OpKind::Fsync] {
                     let done = calls.execute(&op(kind, Role::Load));
                     assert_eq!(done.is_err(), fails);
-                    assert_eq!(held(&other), None, "behind {kind:?}");
+                    assert_eq!(held(&other), None, "after {kind:?}");
                 }
                 assert_eq!(*seen.borrow(), [Some((READ, start, length)), Some((WRITE, start, length)), None]);
             }

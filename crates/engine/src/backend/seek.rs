@@ -30,18 +30,18 @@ impl SyncBackend for Seek {
 
     fn execute(&mut self, op: &BlockOp) -> Completion {
         let (files, memory) = self.context.parts(0);
-        let stands = &mut self.positions[op.file as usize];
+        let position = &mut self.positions[op.file as usize];
         if !matches!(op.kind, OpKind::Read | OpKind::Write) {
             if matches!(op.kind, OpKind::Open | OpKind::Close) {
-                *stands = None;
+                *position = None;
             }
             return execute_common(files, op);
         }
         let fd = files.fd(op);
-        if *stands != Some(op.offset) {
+        if *position != Some(op.offset) {
             let sought = files.file(op).and_then(|file| Ok(rustix::fs::seek(file, SeekFrom::Start(op.offset))?));
             if let Err(error) = sought {
-                *stands = None;
+                *position = None;
                 return Err(error);
             }
         }
@@ -53,7 +53,7 @@ impl SyncBackend for Seek {
             // SAFETY: as above.
             completion(unsafe { libc::write(fd, memory.cast(), length) })
         };
-        *stands = moved.ok().map(|moved| op.offset + moved);
+        *position = moved.ok().map(|moved| op.offset + moved);
         moved
     }
 }

@@ -72,11 +72,11 @@ impl WholeFiles {
             None => Arc::new(Roots::new(&[], context.files.paths.iter().cloned(), Pinning::Pinned)),
         };
         let c_path = |path: &std::path::PathBuf| {
-            let (root, rest) = roots
-                .find(path)
-                .ok_or_else(|| io::Error::other(format!("{}: no name of a file or directory", path.display())))?;
+            let (root, rest) = roots.find(path).ok_or_else(|| {
+                io::Error::other(format!("{}: this path does not name a file or directory", path.display()))
+            })?;
             let rest = CString::new(rest.as_os_str().as_bytes()).map_err(|_| {
-                io::Error::other(format!("{}: a path with a zero byte; use another name", path.display()))
+                io::Error::other(format!("{}: the path contains a zero byte; use another name", path.display()))
             })?;
             Ok::<_, io::Error>((root as u32, rest))
         };

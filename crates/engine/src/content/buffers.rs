@@ -264,9 +264,9 @@ impl Reducible {
 
     fn make(&self, key: u64, number: u64, buffer: &mut [u8]) {
         if self.random == self.chunk {
-            return Filler::of_block(key, number).fill(buffer);
+            return Filler::for_block(key, number).fill(buffer);
         }
-        let mut filler = Filler::of_block(key, number);
+        let mut filler = Filler::for_block(key, number);
         for chunk in buffer.chunks_mut(self.chunk) {
             let (random, rest) = chunk.split_at_mut(self.random.min(chunk.len()));
             filler.fill(random);

@@ -40,14 +40,14 @@ pub(super) fn follows(seed: u64, position: u64, bytes: &[u8]) -> bool {
     };
     let mut rest = bytes;
     while !rest.is_empty() {
-        let (here, behind) = rest.split_at(rest.len().min(STRIDE_BYTES - skipped));
+        let (here, tail) = rest.split_at(rest.len().min(STRIDE_BYTES - skipped));
         let end = skipped + here.len();
         let is_next = lanes.map(u64::to_le_bytes).as_flattened()[skipped..end] == *here;
         if !is_next && (end == STRIDE_BYTES || last_stride(lanes[0])[skipped..end] != *here) {
             return false;
         }
         lanes = lanes.map(|lane| lane.wrapping_mul(STEP));
-        (rest, skipped) = (behind, 0);
+        (rest, skipped) = (tail, 0);
     }
     true
 }

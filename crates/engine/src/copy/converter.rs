@@ -142,8 +142,8 @@ impl Converter {
                 sink.take(&[self.newline])?;
             }
             let room = usize::try_from(record - self.column).unwrap_or(usize::MAX);
-            let (piece, behind) = rest.split_at(rest.len().min(room));
-            rest = behind;
+            let (piece, tail) = rest.split_at(rest.len().min(room));
+            rest = tail;
             self.column += piece.len() as u64;
             let text = piece.iter().rposition(|&byte| byte != self.space).map_or(0, |last| last + 1);
             if text > 0 {

@@ -131,10 +131,10 @@ impl Sink for Gatherer<'_, '_, '_> {
         let length = self.output.block_bytes;
         let mut rest = bytes;
         while !rest.is_empty() {
-            let (piece, behind) = rest.split_at(rest.len().min(length - *self.filled));
+            let (piece, tail) = rest.split_at(rest.len().min(length - *self.filled));
             self.block.as_mut_slice()[*self.filled..][..piece.len()].copy_from_slice(piece);
             *self.filled += piece.len();
-            rest = behind;
+            rest = tail;
             if *self.filled == length {
                 self.write_block(length)?;
             }

@@ -150,7 +150,7 @@ mod tests {
         let tree = Names::Numbered { path: "r0/d{dir}/r0-f{}".into(), count: 6, per_directory: Some(3) };
         let tree = Paths::new(&tree, Path::new("/base"));
         assert_eq!((tree.path(2), tree.path(3)), ("/base/r0/d0/r0-f2".into(), "/base/r0/d1/r0-f0".into()));
-        let said = Paths::new(&Names::Said(vec!["a".into(), "/b".into()]), Path::new("/base"));
-        assert_eq!((said.path(0), said.path(1), said.path(2)), ("/base/a".into(), "/b".into(), PathBuf::new()));
+        let listed = Paths::new(&Names::Said(vec!["a".into(), "/b".into()]), Path::new("/base"));
+        assert_eq!((listed.path(0), listed.path(1), listed.path(2)), ("/base/a".into(), "/b".into(), PathBuf::new()));
     }
 }

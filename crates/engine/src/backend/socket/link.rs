@@ -323,7 +323,7 @@ impl Link {
                 return Err(LinkError::Stopped);
             }
             match net::recvfrom(&self.socket, &mut first[..], RecvFlags::empty()) {
-                Ok((got, _, from)) if Message::of(&first[..got]) == Some(Message::Open) => {
+                Ok((got, _, from)) if Message::parse(&first[..got]) == Some(Message::Open) => {
                     self.peer = from.map(|any| Address { any, words: String::new() });
                     return Ok(());
                 }
@@ -381,7 +381,7 @@ fn listen(request: &LinkRequest, address: &Address) -> Result<Listening, LinkErr
     }
     net::bind(&socket, &address.any).map_err(failed(format!("bind to {}", address.words)))?;
     if request.kind == SocketKind::Unix {
-        made = Some(Made(address.words.clone()));
+        made = Some(SocketPath(address.words.clone()));
     }
     if request.is_datagram() {
         join_group(&socket, request)?;
