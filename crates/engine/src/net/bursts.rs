@@ -1,17 +1,16 @@
-//! Bursts: blocks of a TCP stream of iperf2, each of which begins with its length and with the time at which it was sent.
-//! Source: captures of 2.1.8.
+//! Bursts: blocks of an iperf2 TCP stream. Each begins with its length and its send time. Source: captures of 2.1.8.
 
 use super::datagram::DatagramHeader;
 use crate::clock::monotonic_ns;
 use plumb_workload::net::{BLOCK_BYTES_MAX, BURST_HEAD_BYTES, Iperf2Form};
 
-/// Words of a head, and where its time, its number and its length are among them.
+/// Words in a burst's head, and the positions of its time, number and length.
 const WORDS: usize = BURST_HEAD_BYTES as usize / 4;
 const SENT: usize = 5;
 const NUMBER: usize = 11;
 const LENGTH: usize = 12;
 
-/// What a stream begins with before its first burst is at most this long.
+/// Maximum length of the introduction before a stream's first burst.
 const INTRODUCTION_BYTES_MAX: u32 = 512;
 
 /// Writes the head of a burst that is sent now.
@@ -28,25 +27,24 @@ pub(super) fn begin_burst(block: &mut [u8], form: &Iperf2Form, number: u64) {
     }
 }
 
-/// What comes next in a stream.
+/// The next part expected in a stream.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Next {
-    /// The first word, which says how long the introduction is.
+    /// The first word, which holds the length of the introduction.
     Introduction,
-    /// The head of a burst.
     Head,
-    /// Bytes that say nothing, and whether a burst ends with them.
+    /// Number of payload bytes, and whether a burst ends with them.
     Bytes(u32, bool),
-    /// What is not of iperf2: nothing of it can be found again.
+    /// The stream is not iperf2's, and there is no way to resynchronize.
     Unknown,
 }
 
-/// Finds the bursts in what comes, however it is cut.
+/// Finds bursts in a stream, wherever calls split it.
 #[derive(Debug)]
 pub(super) struct Bursts {
     next: Next,
     head: [u8; BURST_HEAD_BYTES as usize],
-    /// Bytes of it that are there.
+    /// Bytes of the head received so far.
     got: usize,
     sent_us: u64,
     number: u64,
@@ -62,7 +60,7 @@ impl Bursts {
         u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
     }
 
-    /// Hands out each burst whose last byte is in `bytes`, with its number and the time at which it was sent.
+    /// Calls `ended` with the number and send time of each burst whose last byte is in `bytes`.
     pub(super) fn take(&mut self, mut bytes: &[u8], ahead_us: u64, mut ended: impl FnMut(DatagramHeader)) {
         while !bytes.is_empty() {
             let wanted = match self.next {
@@ -88,7 +86,7 @@ impl Bursts {
         }
     }
 
-    /// What follows the head that is there.
+    /// Returns the part after the head just received.
     fn after(&mut self, ahead_us: u64) -> Next {
         if self.next == Next::Introduction {
             let length = (self.word(0) & 0xfffe) >> 1;
@@ -105,12 +103,12 @@ impl Bursts {
         }
     }
 
-    /// Where all bytes are there that had to come, a head is next.
+    /// Expects the next head once all bytes of a part have arrived.
     fn end(&mut self, ended: &mut impl FnMut(DatagramHeader)) {
         let Next::Bytes(0, is_burst) = self.next else { return };
         self.next = Next::Head;
         if is_burst {
-            // Numbered as they come: a stream loses none.
+            // Number the bursts in order of arrival: a stream loses none.
             self.number += 1;
             ended(DatagramHeader { sent_us: self.sent_us, number: self.number });
         }
@@ -152,7 +150,7 @@ mod tests {
         (count, on_the_way_us)
     }
 
-    // Protects the wire: places are those of a capture of 2.1.8.
+    // Protects the wire format: the positions are those of a capture of 2.1.8.
     #[test]
     fn heads_are_those_of_iperf2() {
         let bytes = stream(&[1000]);
@@ -162,7 +160,7 @@ mod tests {
         assert_eq!(&bytes[80 + 92..80 + 96], b"0000");
     }
 
-    // Protects the count: bursts are found however the stream is cut, and one that has not ended is not counted.
+    // Protects the count: bursts are found however the stream is split, and an unfinished one is not counted.
     #[test]
     fn bursts_are_found_wherever_a_call_ends() {
         let bytes = stream(&[1000, 92, 93, 131_072]);
@@ -174,7 +172,8 @@ mod tests {
         }
     }
 
-    // Protects the server: a head that lies about its length, and what is no head, end the counting and nothing else.
+    // Protects the server: a head with a bogus length, and data that is not a head, stop the counting and do no other
+    // harm.
     #[test]
     fn what_is_no_burst_is_not_counted() {
         for length in [0u32, 91, BLOCK_BYTES_MAX + 1, u32::MAX] {

@@ -1,4 +1,4 @@
-//! What connections are given that ops make.
+//! Settings of the connections that ops create.
 
 use super::options::SocketOptions;
 use super::socket::{ConnectError, ask, new_socket};
@@ -10,32 +10,30 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-/// What connections are given that ops make.
 #[derive(Debug, Clone, Default)]
 pub struct NewSockets {
-    /// This end's address.
+    /// Local address to bind to.
     pub bind: Option<SocketAddr>,
-    /// Options.
     pub options: SocketOptions,
-    /// Bytes of the buffers: for sending, and for receiving.
+    /// Buffer sizes in bytes: for sending, and for receiving.
     pub buffers: [Option<u32>; 2],
 }
 
 impl NewSockets {
-    /// A socket of this kind, not connected yet; bound where an address is given.
+    /// Creates an unconnected socket of this kind, bound if a local address is set.
     ///
     /// # Errors
-    /// What the system refuses.
+    /// The option or address that the system refuses.
     pub fn make(&self, to: &SocketAddr, transport: Transport) -> Result<OwnedFd, ConnectError> {
         let socket = new_socket(to, self.bind, transport, &self.options)?;
         self.set_buffers(socket.as_fd())?;
         Ok(socket)
     }
 
-    /// Gives the sizes of the buffers to a socket.
+    /// Sets the buffer sizes of a socket.
     ///
     /// # Errors
-    /// The system's own.
+    /// The system's error.
     pub fn set_buffers(&self, socket: BorrowedFd<'_>) -> Result<(), ConnectError> {
         let [sends, receives] = self.buffers;
         sends.map_or(Ok(()), |bytes| set_socket_send_buffer_size(socket, bytes as usize))?;
@@ -43,8 +41,8 @@ impl NewSockets {
         Ok(())
     }
 
-    /// A connection, made within this time; whoever waits for its data looks around as often as is said. For at most `poll_us`, it is
-    /// asked for without sleeping.
+    /// Connects within `longest`. A thread that waits for data on the connection wakes up every `look_again` to check
+    /// for shutdown. For up to `poll_us`, it busy-polls instead of sleeping.
     pub(super) fn connect(
         &self,
         to: &SocketAddr,
@@ -64,7 +62,7 @@ impl NewSockets {
                 done => done?,
             }
             rustix::io::ioctl_fionbio(&socket, false)?;
-            // One that is not there yet is waited for.
+            // Wait for a connection that is not established yet.
             match net::connect(&socket, to) {
                 Err(rustix::io::Errno::ISCONN) => {}
                 done => done?,
@@ -77,7 +75,7 @@ impl NewSockets {
     }
 }
 
-/// The system's number of an error.
+/// Converts an I/O error to its errno.
 pub(super) fn errno_of(error: &std::io::Error) -> Errno {
     Errno(error.raw_os_error().unwrap_or(libc::EIO))
 }

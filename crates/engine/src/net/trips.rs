@@ -1,4 +1,4 @@
-//! Round trips of a socket: over one connection, or with a connection for each.
+//! Round trips of a socket: over one connection, or with a new connection for each.
 
 use super::backend::NetSocket;
 use super::datagram::{DatagramHeader, stamp_bounce};
@@ -10,14 +10,14 @@ use plumb_workload::net::{NetWork, Transport};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
-/// A connection must be there within this time.
+/// Timeout for establishing a connection.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
 
-/// A response that has not come by then is lost.
+/// A response that has not arrived after this time is lost.
 const LOST_AFTER_NS: u64 = 1_000_000_000;
 
 impl NetSocket<'_> {
-    /// A round trip: the request, and the whole of its response.
+    /// Makes one round trip: sends the request and receives the complete response.
     pub(super) fn request(&mut self) -> Completion {
         let NetWork { transport, block, response, form, bare, .. } = self.made.work;
         let (ask, answer) = (block as usize, response as usize);
@@ -38,7 +38,7 @@ impl NetSocket<'_> {
         self.whole(ask, |socket, _| send_once(socket.made.fd, &socket.made.buffer[..ask]))?;
         loop {
             match self.next_train() {
-                // One that comes late is the response to another request.
+                // A late response belongs to another request.
                 Ok(Train { bytes, .. })
                     if bare && bytes > 0
                         || DatagramHeader::read(&self.made.buffer[..bytes], form)
@@ -68,7 +68,7 @@ impl NetSocket<'_> {
         }
         loop {
             match self.next_train() {
-                // The other end is known by a connection of TCP, so nobody else is sent anything.
+                // A TCP connection has identified the other end, so strangers are not sent anything.
                 Ok(Train { bytes, .. }) if bare => match bytes {
                     0 => return Err(Errno::ENDED),
                     _ => return send_once(self.made.fd, &self.made.buffer[..answer]),
@@ -87,10 +87,10 @@ impl NetSocket<'_> {
     }
 }
 
-/// Connections, one for each op.
+/// Ops that are one connection each.
 impl NetSocket<'_> {
-    /// Makes one and sees it to its end, which the other end makes: so no port of this one is kept back afterwards. A service
-    /// that closes only what its peer has closed leaves it no choice.
+    /// Opens a connection and waits until the other end closes it, so that no local port remains in TIME_WAIT. If the
+    /// service closes only after its peer (`hangs_up`), this end shuts down its side first.
     pub(super) fn connect(&mut self) -> Completion {
         let to = self.made.other.ok_or(Errno(libc::EDESTADDRREQ))?;
         let poll_us = self.made.work.poll_us;
@@ -116,7 +116,7 @@ impl NetSocket<'_> {
                 ask(self.made.fd, libc::POLLIN, self.made.work.poll_us);
             }
             match accepted(self.made.fd, of) {
-                // One that came to nothing is not the end of the others.
+                // A failed connection does not end the others.
                 Ok(_) if self.made.work.only_connects => return Ok(0),
                 Ok(socket) => match self.on(&socket, NetSocket::respond) {
                     Err(_) if !self.stops() => {}
@@ -129,7 +129,7 @@ impl NetSocket<'_> {
         }
     }
 
-    /// Does something on a connection.
+    /// Calls `what` with another socket in place of the worker's own.
     fn on(&mut self, socket: &OwnedFd, what: impl FnOnce(&mut Self) -> Completion) -> Completion {
         let before = std::mem::replace(&mut self.made.fd, socket.as_raw_fd());
         let done = what(self);

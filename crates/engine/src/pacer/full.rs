@@ -13,10 +13,10 @@ use crate::clock::Ticks;
 use crate::terms::Ended;
 use plumb_workload::{Nanos, OpKind};
 
-/// Rates and nothing else.
+/// A pacer with rates and nothing else.
 pub(super) struct Rated<'a> {
     pub(super) rates: Rates<'a>,
-    /// Every op is paced, whatever it says of itself.
+    /// Whether every op is paced, even those that their source marks as unpaced.
     pub(super) paces_all: bool,
 }
 
@@ -40,18 +40,18 @@ impl Pacer for Rated<'_> {
     }
 }
 
-/// Anything that a pace can have.
+/// A pacer that supports every setting of a pace.
 pub(super) struct FullPacer<'a> {
-    /// It has rates, so that its ops have intended starts.
+    /// Whether it has rates, so that its ops have intended starts.
     rated: bool,
     rates: Rates<'a>,
-    /// Every op is paced, whatever it says of itself.
+    /// Whether every op is paced, even those that their source marks as unpaced.
     paces_all: bool,
     think: Option<Thinking>,
-    /// Whether what a pause kept from starting is made up for.
+    /// Whether starts delayed by a pause are caught up.
     catches_up: bool,
     minimum: Option<MinimumWatch>,
-    /// Ops of each kind that take longer end the job, ns.
+    /// Maximum latency per kind, ns. A longer op ends the job.
     longest_ns: [Option<u64>; KINDS],
     search: Option<DepthSearch<'a>>,
     flow: Option<FlowShare<'a>>,
@@ -85,7 +85,7 @@ impl<'a> FullPacer<'a> {
         }
     }
 
-    /// Whether anything but the rates keeps an op that counts from starting.
+    /// Returns what delays a paced op other than the rates; `None` if nothing does.
     fn held_back(&mut self, now: Ticks) -> Option<Due> {
         if let Some(search) = &mut self.search {
             let held = search.due(now, self.in_flight);
@@ -152,7 +152,7 @@ impl Pacer for FullPacer<'_> {
         {
             return held;
         }
-        // A share of the flow is taken only by an op that is due.
+        // Only an op that is due takes a share of the flow.
         if let Some(flow) = &mut self.flow
             && self.rates.is_due(now, op)
             && let Some(held) = flow.due(now, self.in_flight)

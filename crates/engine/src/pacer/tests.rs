@@ -1,4 +1,4 @@
-//! Pacers on a clock of the tests' own: a device is modelled, and time passes only by what it does.
+//! Tests of pacers on a simulated clock: a device is modeled, and time passes only through its ops.
 
 use super::*;
 use crate::control::FlowWords;
@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicU64;
 const SECOND: u64 = 1_000_000_000;
 const MS: u64 = 1_000_000;
 
-/// Its ticks are nanoseconds. Only busy waiting reads it.
+/// One tick is a nanosecond. Only busy waiting reads this clock.
 const CLOCK: Clock = Clock::monotonic();
 
 const ANY_TIME: Ticks = Ticks::MAX / 2;
@@ -28,7 +28,7 @@ fn for_all(per_second: f64) -> ByKind<Option<PerSecond>> {
     ByKind::all(Some(PerSecond(per_second)))
 }
 
-/// The gaps of a worker's ops.
+/// Returns the random stream for the gaps of a worker's ops.
 fn arrivals(worker: u32) -> Rng {
     StreamId { seed: 137, phase: 0, worker }.rng(Purpose::Arrival)
 }
@@ -66,7 +66,7 @@ fn full<'a>(pace: &Pace, depth: u32, search: &'a SearchWords) -> FullPacer<'a> {
     pacer
 }
 
-/// The intended start of an op that is due however late it is.
+/// Returns the intended start of an op, regardless of its lateness.
 fn intended(pacer: &mut impl Pacer, op: &BlockOp) -> Ticks {
     match pacer.due(ANY_TIME, PacedOp::of(op)) {
         Due::Now { intended } => intended,
@@ -74,18 +74,18 @@ fn intended(pacer: &mut impl Pacer, op: &BlockOp) -> Ticks {
     }
 }
 
-/// What a modelled run came to.
+/// Result of a modeled run.
 #[derive(Debug, Default)]
 struct Driven {
     started: Vec<Ticks>,
     ended: Option<Ended>,
     now: Ticks,
-    /// When what is measured began anew.
+    /// Time at which the measurement was restarted.
     began_anew: Option<Ticks>,
 }
 
-/// Runs a pacer over a device on which an op takes what `service_ns` says of the number of ops in flight, itself among
-/// them, and of its own number.
+/// Runs a pacer on a modeled device. The duration of an op is `service_ns` of the number of ops in flight (including
+/// itself) and of its own number.
 fn drive(pacer: &mut impl Pacer, depth: usize, until: Ticks, service_ns: impl Fn(usize, usize) -> u64) -> Driven {
     let mut driven = Driven::default();
     let mut flights: BinaryHeap<Reverse<(Ticks, u64)>> = BinaryHeap::new();
@@ -127,7 +127,7 @@ fn drive(pacer: &mut impl Pacer, depth: usize, until: Ticks, service_ns: impl Fn
     driven
 }
 
-// Protects limits of a mix: its reads and writes together keep to the one rate, and are not given it twice.
+// Protects limits of a mix: its reads and writes share one rate, and do not each get all of it.
 #[test]
 fn reads_that_count_as_writes_share_their_rate() {
     let rate = ByKind { write: Some(PerSecond(1e6)), ..ByKind::default() };
@@ -143,7 +143,7 @@ fn reads_that_count_as_writes_share_their_rate() {
     assert_eq!(intended(&mut pacer, &op(OpKind::Read, 1000)), ANY_TIME, "reads without a rate start when asked");
 }
 
-// Protects limits of reads that are verified: they are the load, whatever is done with what they read.
+// Protects limits of verified reads: they are the load, whatever happens to the data that they read.
 #[test]
 fn verified_reads_keep_to_the_rate_and_those_that_read_back_do_not() {
     let pace = Pace { bytes_per_second: for_all(1e6), ..Pace::default() };
@@ -199,8 +199,8 @@ fn the_narrower_of_two_rates_holds() {
     assert_eq!(intended(&mut pacer, &op(OpKind::Read, 100)), 10 * MS, "large ones: by their bytes");
 }
 
-/// Largest distance between the distribution of the gaps and an exponential one with this mean: the statistic of
-/// Kolmogorov and Smirnov.
+/// Returns the largest distance between the distribution of the gaps and an exponential one
+/// with this mean: the Kolmogorov-Smirnov statistic.
 fn distance_from_exponential(gaps: &mut [f64], mean: f64) -> f64 {
     gaps.sort_by(f64::total_cmp);
     let count = gaps.len() as f64;
@@ -215,7 +215,7 @@ fn poisson_gaps_are_exponential_with_the_asked_mean_from_slow_to_fast() {
     for per_second in [1e3, 1e5, 1e6, 5e6] {
         const COUNT: usize = 400_000;
         let pace = Pace { ops_per_second: for_all(per_second), arrival: Arrival::Poisson, ..Pace::default() };
-        // Fractions of a tick are kept: the schedule is checked before it is rounded.
+        // The schedule keeps fractions of a tick, so check it before it is rounded.
         let words = SearchWords::default();
         let mut rates = Rates::new(&request(&pace, 1, &words));
         rates.start(0);
@@ -228,7 +228,7 @@ fn poisson_gaps_are_exponential_with_the_asked_mean_from_slow_to_fast() {
             .collect();
         let mean = 1e9 / per_second;
         let found = gaps.iter().sum::<f64>() / COUNT as f64;
-        // Four standard errors of the mean of this many.
+        // Four standard errors of the mean.
         assert!((found / mean - 1.0).abs() < 4.0 / (COUNT as f64).sqrt(), "{per_second}/s: mean gap {found} ns");
         let distance = distance_from_exponential(&mut gaps, mean);
         // The critical value at 1 %.
@@ -280,7 +280,7 @@ fn rates_decide_over_the_mix() {
     let (words, kinds) = (SearchWords::default(), KindsDue::default());
     let mut pacer = started(&PacerRequest { kinds: Some(kinds.clone()), ..request(&pace, 1, &words) });
     let (mut now, mut count) = (0, [0u32; 2]);
-    // The mix draws nothing but writes, and still gets the reads that are due.
+    // The mix draws only writes, and still yields the reads that are due.
     while now < 10 * SECOND {
         let kind = kinds.choose(OpKind::Write, OpKind::Read);
         match pacer.due(now, PacedOp::of(&op(kind, 4096))) {
@@ -328,8 +328,8 @@ fn a_pause_begins_when_nothing_is_in_flight_any_more() {
 
 #[test]
 fn completions_beyond_the_pause_count_for_the_next() {
-    // Four are in flight when the second completes, at 11. The last of the others ends at 24, and the pause at 124. They
-    // were three, so that one op later the next pause is due.
+    // Four are in flight when the second completes, at 11. The last of the others ends at 24, and the pause at 124.
+    // They were three, so the next pause is due one op later.
     let pace = think(PAUSE);
     let words = SearchWords::default();
     let driven = drive(&mut full(&pace, 4, &words), 4, 300, |_, number| 10 + number as u64);
@@ -398,7 +398,7 @@ fn a_rate_below_the_minimum_fails_the_job_in_words() {
     assert_eq!(drive(&mut fast, 1, 4 * SECOND, |_, _| MS).ended, None, "1000 ops/s are enough");
     assert_eq!(fast.failure(), None);
     let mut slow = full(&pace, 1, &words);
-    // Slow from the start, but that is left alone; and again after 3 s.
+    // Slow at the start, which is tolerated, and again after 3 s.
     let driven =
         drive(&mut slow, 1, 10 * SECOND, |_, number| if (500..=2500).contains(&number) { MS / 2 } else { 2 * MS });
     assert_eq!(driven.ended, Some(Ended::Failed));
@@ -437,7 +437,7 @@ fn the_largest_depth_that_keeps_the_goal_is_found_tried_once_more_and_ends_the_j
     for best in [1, 2, 3, 7, 12, 31, 64] {
         let (pace, words) = (goal(100.0, false), SearchWords::default());
         let mut pacer = full(&pace, 64, &words);
-        // Latency grows with the number in flight, and is above the goal beyond the best.
+        // Latency grows with the number in flight, and exceeds the goal beyond the best depth.
         let driven = drive(&mut pacer, 64, SECOND, |in_flight, _| if in_flight <= best { 500 } else { 1500 });
         assert_eq!(driven.ended, Some(Ended::Done), "best {best}");
         assert_eq!((words.depth(), words.is_over()), (Some(best as u32), true));
@@ -451,12 +451,12 @@ fn the_largest_depth_that_keeps_the_goal_is_found_tried_once_more_and_ends_the_j
 fn a_goal_of_a_share_lets_the_others_be_slow() {
     let (pace, words) = (goal(90.0, false), SearchWords::default());
     let mut pacer = full(&pace, 32, &words);
-    // Every 20th op is slow at any depth, and beyond 10 in flight every second one.
+    // Every 20th op is slow at any depth; with more than 10 in flight, every second one is.
     let slow = |in_flight, number: usize| number.is_multiple_of(20) || (in_flight > 10 && number.is_multiple_of(2));
     let driven = drive(&mut pacer, 32, SECOND, |in_flight, number| if slow(in_flight, number) { 1500 } else { 500 });
     assert_eq!(driven.ended, Some(Ended::Done));
     let depth = words.depth().unwrap();
-    // The share of ops that were started with more than 10 in flight decides, so somewhat more may pass.
+    // The share of ops started with more than 10 in flight decides, so a slightly higher depth may pass.
     assert!((10..=13).contains(&depth), "depth {depth}");
 }
 
@@ -475,11 +475,11 @@ fn a_search_that_keeps_on_follows_the_device() {
     let mut pacer = full(&pace, 64, &words);
     let driven = drive(&mut pacer, 64, 3_000_000, |in_flight, _| if in_flight <= 20 { 500 } else { 1500 });
     assert_eq!(driven.ended, None);
-    // From time to time it tries one more.
+    // The search retries a higher depth from time to time.
     assert!((18..=21).contains(&words.depth().unwrap()), "{words:?}");
 }
 
-/// Lets pacers of one flow ask in turn, each as often as it can, and gives what each has started at every moment.
+/// Asks pacers of one flow in turn, each as often as it allows. Returns each pacer's started ops after every round.
 fn flow_of(weights: &[u32], rounds: usize) -> Vec<Vec<u64>> {
     let (words, search) = (FlowWords::default(), SearchWords::default());
     let paces: Vec<Pace> = weights
@@ -499,7 +499,7 @@ fn flow_of(weights: &[u32], rounds: usize) -> Vec<Vec<u64>> {
     for _ in 0..rounds {
         now += 1_000_000;
         for (pacer, started) in pacers.iter_mut().zip(&mut started) {
-            // As far as it gets at once.
+            // Start as many as the pacer allows now.
             while let Due::Now { .. } = pacer.due(now, PacedOp::of(&op(OpKind::Read, 1))) {
                 pacer.completed(OpKind::Read, 1, 1, now);
                 *started += 1;
@@ -581,7 +581,7 @@ fn a_flow_that_is_ahead_sleeps_when_its_queue_is_empty() {
 #[test]
 fn a_worker_gets_the_pacer_that_it_needs() {
     let words = SearchWords::default();
-    // Whether it is open, and whether it is the plain one for which loops have a type.
+    // Returns whether the pacer is open, and whether it is the plain one that has specialized loops.
     let of = |pace: &Pace| {
         let mut pacer = AnyPacer::of(&request(pace, 1, &words));
         (pacer.table().is_open(), matches!(pacer, AnyPacer::Closed(_)))
@@ -594,7 +594,7 @@ fn a_worker_gets_the_pacer_that_it_needs() {
     assert_eq!(of(&Pace { think: Some(PAUSE), ..rates }), (true, false));
 }
 
-/// An open load, started.
+/// Returns a started open load.
 fn open<'a>(per_second: f64, arrival: Arrival, sharing: Sharing<'a>, worker: u32) -> Rated<'a> {
     static NO_SEARCH: SearchWords = SearchWords::none();
     let pace = Pace::open(PerSecond(per_second), arrival, false);
@@ -644,8 +644,8 @@ fn a_pause_that_begins_at_once_waits_for_nothing() {
     assert_eq!(pacer.due(131, any), Due::Now { intended: 131 });
 }
 
-// Protects: a consumer takes 100 batches of ten ops of 4 KiB at one in 10 ms, whatever the storage can do beyond that: readers are two
-// batches ahead of it, and no further. Where storage is slower, they wait for nothing.
+// Protects: a consumer takes 100 batches of ten ops of 4 KiB, one batch every 10 ms, even if the storage is faster.
+// Readers run two batches ahead of it, and no further. With slower storage, readers never wait.
 #[test]
 fn readers_keep_up_with_their_consumer_and_do_not_run_ahead() {
     let (words, search) = (FlowWords::default(), SearchWords::default());
@@ -657,7 +657,7 @@ fn readers_keep_up_with_their_consumer_and_do_not_run_ahead() {
         drive(&mut pacer, 4, SECOND, |_, _| service)
     };
     let fast = drive_at(&words, 1_000);
-    // 100 steps in a second, and what is read ahead.
+    // 100 steps in a second, plus the batches read ahead.
     assert!((1_000..=1_040).contains(&fast.started.len()), "{}", fast.started.len());
     let slow = drive_at(&FlowWords::default(), 8_000_000);
     assert!((495..=500).contains(&slow.started.len()), "four at a time, 8 ms each: {}", slow.started.len());

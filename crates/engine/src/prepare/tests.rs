@@ -1,4 +1,4 @@
-//! Layout, and the cache before a phase, on real file systems.
+//! Tests of layout and of cache preparation on real file systems.
 
 use super::*;
 use crate::guard::Permissions;
@@ -17,7 +17,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// On the file system of the sources: more often a real one than /tmp.
+    /// Uses the source tree's file system, which is more often a real one than /tmp.
     fn new() -> Bench {
         Bench::on(Path::new(env!("CARGO_MANIFEST_DIR")))
     }
@@ -50,7 +50,7 @@ impl Bench {
     }
 }
 
-/// Every byte tells its file and, as far as eight bits go, its place.
+/// Fills `buffer` so that every byte identifies its file and, modulo 256, its position.
 fn content(buffer: &mut [u8], file: u32, offset: u64) {
     for (at, byte) in (offset..).zip(buffer) {
         *byte = (at / 4096 + u64::from(file) * 17 + 1) as u8;
@@ -192,7 +192,7 @@ fn trees_have_no_files_to_open_and_pipes_are_not_waited_for() {
     }
 }
 
-/// Whether `path` lies on a real file system; says aloud if not.
+/// Returns `true` if the files are on a real file system; prints a skip notice if not.
 fn can_be_cold(files: &TargetFiles) -> bool {
     let in_memory = crate::guard::space::InMemory::of(&files.files[0]).unwrap().is_some();
     if in_memory {
@@ -201,7 +201,8 @@ fn can_be_cold(files: &TargetFiles) -> bool {
     !in_memory
 }
 
-/// Whether this many bytes in the cache are the whole file: the kernel may have taken a page back meanwhile, as DAMON does.
+/// Returns `true` if `resident_bytes` is the whole file, less 1 %. The kernel may have reclaimed a page since, as DAMON
+/// does.
 fn is_all(resident_bytes: u64) -> bool {
     (SIZE - SIZE / 100..=SIZE).contains(&resident_bytes)
 }
@@ -225,7 +226,7 @@ fn eviction_is_proven_and_warming_undoes_it() {
     let warmed = warmth.residency.value().expect("seen");
     assert!(is_all(warmed.resident_bytes), "{warmed:?}");
 
-    // Dirty pages are written out first.
+    // Dirty pages must be written out before they can be evicted.
     files.files[0].file().write_all_at(&vec![9; 1 << 20], 0).unwrap();
     evict(&files, DropCaches::Never, bench.stop).unwrap();
 }
@@ -233,8 +234,8 @@ fn eviction_is_proven_and_warming_undoes_it() {
 #[test]
 fn what_somebody_maps_is_not_called_cold() {
     let bench = Bench::new();
-    // A running program keeps its pages in the cache. Copied by another process: a descriptor for writing that some other
-    // test's child inherits for a moment would keep it from being run.
+    // A running program keeps its pages in the cache. `cp` copies it in another process: a child of another test could
+    // briefly inherit our write descriptor, and the program could not be executed (ETXTBSY).
     let program = bench.base.path().join("program");
     assert!(crate::guard::testing::run("cp", &["/bin/sleep", program.to_str().unwrap()]));
     let files = TargetFiles::open_read_only([program.as_path()]).unwrap();
@@ -242,7 +243,7 @@ fn what_somebody_maps_is_not_called_cold() {
         return;
     }
     let mut running = std::process::Command::new(&program).arg("600").spawn().unwrap();
-    // Its pages are mapped as it comes to use them: all that it needs, once it sleeps.
+    // Pages are mapped on first use. Once the program sleeps, all pages that it needs are mapped.
     let state = format!("/proc/{}/stat", running.id());
     while !fs::read_to_string(&state).unwrap().contains(") S ") {
         std::thread::sleep(Duration::from_millis(1));

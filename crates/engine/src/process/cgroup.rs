@@ -1,15 +1,15 @@
-//! Control groups: a worker joins one for as long as its job lasts. Source: cgroups(7).
+//! Control groups: a worker joins one for the duration of its job. Source: cgroups(7).
 
 use plumb_workload::process::ControlGroup;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A group that a worker is in.
+/// Membership of a worker in a control group.
 #[derive(Debug)]
 pub(crate) struct Joined {
     directory: PathBuf,
-    /// The group that it was in before.
+    /// Group of the worker before it joined.
     home: PathBuf,
     version: Version,
     stays: bool,
@@ -17,9 +17,9 @@ pub(crate) struct Joined {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Version {
-    /// The hierarchy of one controller.
+    /// cgroup v1: one hierarchy per controller.
     One,
-    /// The unified hierarchy.
+    /// cgroup v2: the unified hierarchy.
     Two,
 }
 
@@ -29,67 +29,52 @@ struct Hierarchy {
     version: Version,
 }
 
-/// Why a worker is not in the group that it should be in.
+/// Error from joining or leaving a control group.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GroupError {
-    /// It has no name that can be.
+    /// The name does not name a group below the root.
     #[error("the control group `{name}` (fio's cgroup) is not a name below the root; use one")]
-    NoName {
-        /// What was said.
-        name: String,
-    },
-    /// This machine controls no I/O.
+    NoName { name: String },
+    /// No hierarchy that controls I/O is mounted.
     #[error("the control group `{name}` (fio's cgroup): no hierarchy that controls I/O is mounted")]
-    NoHierarchy {
-        /// The group.
-        name: String,
-    },
-    /// This kernel knows no weights.
+    NoHierarchy { name: String },
+    /// The kernel does not support I/O weights.
     #[error(
         "the control group `{name}` has no {}: this kernel does not support I/O weights here; leave the weight (fio's \
          cgroup_weight) out",
         file.display()
     )]
     NoWeights {
-        /// The group.
         name: String,
-        /// The file that is missing.
+        /// Missing control file.
         file: PathBuf,
     },
-    /// The system said no.
     #[error(
         "the control group `{name}` (fio's cgroup): {what}: {source}{}",
         if source.kind() == io::ErrorKind::PermissionDenied { "; it takes root" } else { "" }
     )]
     Failed {
-        /// The group.
         name: String,
-        /// To what.
+        /// Path or action that failed, for the message.
         what: String,
-        /// Why.
         source: io::Error,
     },
-    /// It could not be left.
+    /// The group could not be left.
     #[error("the control group {}: {source}", directory.display())]
-    Left {
-        /// The group.
-        directory: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    Left { directory: PathBuf, source: io::Error },
 }
 
-/// Where a control group lies that a workload names; `None` where no hierarchy is mounted that controls I/O.
+/// Returns the directory of a workload's control group; `None` if no hierarchy that controls I/O is mounted.
 pub fn control_group_directory(name: &str) -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
     Some(hierarchy(&mounts)?.root.join(name.trim_matches('/')))
 }
 
-/// Makes the group where it is missing, gives it its weight, and joins it: as a thread where that is possible, else with
-/// the whole process.
+/// Creates the group if it is missing, sets its weight, and joins it. Only the calling thread joins where the kernel
+/// supports that; otherwise the whole process does.
 ///
 /// # Errors
-/// What could not be obtained.
+/// The step that failed.
 pub(crate) fn join(group: &ControlGroup) -> Result<Joined, GroupError> {
     let name = group.name.trim_matches('/');
     let failed = |what: &str| {
@@ -123,10 +108,10 @@ pub(crate) fn join(group: &ControlGroup) -> Result<Joined, GroupError> {
 }
 
 impl Joined {
-    /// Goes back, and removes the group unless it stays or somebody else is in it.
+    /// Returns to the previous group. Removes the group unless it should stay or still has members.
     ///
     /// # Errors
-    /// What did not work.
+    /// The step that failed.
     pub(crate) fn leave(self) -> Result<(), GroupError> {
         let failed = |source| GroupError::Left { directory: self.directory.clone(), source };
         self.enter(&self.home).map_err(failed)?;
@@ -134,7 +119,7 @@ impl Joined {
             return Ok(());
         }
         match fs::remove_dir(&self.directory) {
-            // The last one to leave removes it.
+            // The last member to leave removes the group.
             Err(error) if !matches!(error.raw_os_error(), Some(libc::EBUSY | libc::ENOTEMPTY | libc::ENOENT)) => {
                 Err(failed(error))
             }
@@ -155,7 +140,7 @@ impl Joined {
     }
 }
 
-/// The first that is mounted, as fio takes it: that of the controller blkio, or the unified one.
+/// Finds the first mounted hierarchy, as fio does: the one of controller blkio, or the unified one.
 fn hierarchy(mounts: &str) -> Option<Hierarchy> {
     mounts.lines().find_map(|line| {
         let mut words = line.split(' ').skip(1);
@@ -169,7 +154,7 @@ fn hierarchy(mounts: &str) -> Option<Hierarchy> {
     })
 }
 
-/// The group that a thread is in, below the root of its hierarchy, from what the kernel says of it.
+/// Parses the group of a thread, relative to the root of its hierarchy, from `/proc/…/cgroup`.
 fn home(own: &str, version: Version) -> String {
     let group = own.lines().find_map(|line| {
         let (_, rest) = line.split_once(':')?;
@@ -209,7 +194,7 @@ mod tests {
         assert_eq!(home("", Version::Two), "");
     }
 
-    // Protects: a group is there while somebody is in it, and nobody is left outside of where he was.
+    // Protects: a group exists while it has members, and a thread returns to the group it came from.
     #[test]
     fn a_group_is_joined_and_left() {
         let group = ControlGroup { name: format!("plumb-test-{}", std::process::id()), weight: None, stays: false };

@@ -1,17 +1,17 @@
-//! A wait behind each op that is a share of the op's own time.
+//! A wait after each op, as a share of the op's own time.
 
 use crate::backend::Completion;
 use crate::clock::Clock;
 use crate::pacer::wait_out;
 
-/// How long is to be waited, ns.
+/// Length of the pending wait, ns.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct WaitBehind {
     ns: u64,
 }
 
 impl WaitBehind {
-    /// Makes an op, behind which this many millionths of its time are waited.
+    /// Makes an op, and computes the wait after it: this many millionths of its time.
     #[cold]
     pub(super) fn timed(&mut self, ppm: u64, clock: &Clock, make: impl FnOnce() -> Completion) -> Completion {
         let began = clock.now();
@@ -21,7 +21,6 @@ impl WaitBehind {
         made
     }
 
-    /// Waits.
     #[inline]
     pub(super) fn wait(self, clock: &Clock) {
         if self.ns > 0 {
@@ -35,7 +34,7 @@ mod tests {
     use super::*;
     use std::time::{Duration, Instant};
 
-    // Protects md-workbench's -t: behind an op its share of the op's own time is waited, and never less.
+    // Protects md-workbench's -t: the wait after an op is at least its share of the op's own time.
     #[test]
     fn waits_are_a_share_of_the_ops_time() {
         let clock = Clock::monotonic();

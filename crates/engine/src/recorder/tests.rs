@@ -1,7 +1,7 @@
 use super::*;
 use plumb_result::Histogram;
 
-// Protects: memory that is made ready for ops holds none.
+// Protects: memory prepared for ops does not count as recorded ops.
 #[test]
 fn what_is_only_expected_is_not_recorded() {
     let cells = PhaseCells::new(1, Ramps::None).unwrap();
@@ -51,7 +51,7 @@ fn a_time_of_zero_counts() {
     assert_eq!(cells.read()[0].count(), 1);
 }
 
-// Protects: ops of the ramp are no part of what is measured, and the extremes of what is are exact.
+// Protects: ops of the ramp are excluded from the measurement, whose extremes stay exact.
 #[test]
 fn what_is_recorded_in_the_ramp_is_kept_apart() {
     let cells = PhaseCells::new(1, Ramps::Some).unwrap();
@@ -70,7 +70,7 @@ fn what_is_recorded_in_the_ramp_is_kept_apart() {
     assert_eq!(cells.moved(0), [(OpKind::Read, Moved { count: 1, bytes: 4096 })].into());
 }
 
-// Protects: what was recorded for a search is no part of the result, whatever was read of it meanwhile.
+// Protects: records of a search are excluded from the result, even if they were read in the meantime.
 #[test]
 fn what_was_recorded_before_it_begins_anew_is_forgotten() {
     let cells = PhaseCells::new(1, Ramps::None).unwrap();

@@ -1,4 +1,4 @@
-//! Makes recorded calls below the directory of a replay, and compares what becomes of them.
+//! Makes recorded calls below the directory of a replay, and compares their results.
 
 use super::call::{CallAct, DealtCall, NO_SLOT};
 use super::deal::Deal;
@@ -14,19 +14,19 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
-/// `FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE` of fallocate(2). Not every system has names for them.
+/// `FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE` of fallocate(2). Not every system defines these names.
 const PUNCH_HOLE: u32 = 3;
 
-/// Where a symbolic link leads that was made: recordings do not say it, and it must not lead anywhere.
+/// Target of created symbolic links: recordings do not contain it, and it must not exist.
 const LINK_TARGET: &str = "not-recorded";
 
-/// Bytes of one listing of a directory.
+/// Buffer size for listing a directory, bytes.
 const LIST_BYTES: usize = 32 << 10;
 
-/// Longest content of a symbolic link that is read.
+/// Longest symbolic link target that is read.
 const LINK_BYTES: usize = 4096;
 
-/// Flags of open(2) that recordings have, which are those of Linux on x86, and their meaning here.
+/// Flags of open(2) in recordings, which are those of Linux on x86, and their values on this system.
 const OPEN_FLAGS: [(u64, OFlags); 9] = [
     (0o100, OFlags::CREATE),
     (0o200, OFlags::EXCL),
@@ -46,10 +46,10 @@ const DIRECT: OFlags = OFlags::empty();
 
 const TEMPORARY: u64 = 0o20_200_000;
 
-/// The flags and the mode of an open.
+/// Returns the flags and the mode of an open.
 fn opening(recorded: u64, has_flags: bool) -> (OFlags, Mode) {
     if !has_flags {
-        // The recording has no flags; whatever comes must be possible.
+        // The recording has no flags, so allow every kind of access.
         return (OFlags::RDWR | OFlags::CREATE, Mode::from_raw_mode(0o600));
     }
     let mut flags = match recorded & 3 {
@@ -68,16 +68,16 @@ fn opening(recorded: u64, has_flags: bool) -> (OFlags, Mode) {
         flags |= OFlags::TMPFILE;
     }
     if flags.contains(OFlags::CREATE) || recorded & TEMPORARY == TEMPORARY {
-        // Whoever replays it may be another user.
+        // The replay may run as another user.
         mode = Mode::from_raw_mode((recorded >> 32) as rustix::fs::RawMode & 0o777 | 0o600);
     }
     (flags, mode)
 }
 
-/// The calls of one lane.
+/// Makes the calls of one lane.
 pub(super) struct RecordedCalls {
     deal: Arc<Deal>,
-    /// The recording has flags of opens.
+    /// Whether the recording contains the flags of opens.
     has_flags: bool,
     directories: OpenDirectories,
     memory: Region,
@@ -97,7 +97,7 @@ impl RecordedCalls {
         RecordedCalls { deal: Arc::clone(deal), has_flags, directories, memory, filler, outcomes }
     }
 
-    /// Does something with an open file; one that was open before the recording began is opened.
+    /// Calls `does` with an open file. A file that was open before the recording began is opened first.
     fn with(&mut self, dealt: &DealtCall, does: impl FnOnce(BorrowedFd<'_>, &mut [u8]) -> Completion) -> Completion {
         let RecordedCalls { deal, directories, memory, outcomes, .. } = self;
         let slot = deal.slots.get(dealt.slot as usize).ok_or(Errno(libc::EBADF))?;
@@ -161,7 +161,7 @@ impl RecordedCalls {
         })
     }
 
-    /// Calls on names, and those that may be on a descriptor instead.
+    /// Makes calls on names, including those that can use a descriptor instead.
     fn of_name(&mut self, dealt: &DealtCall) -> Completion {
         let call = dealt.call;
         let has_slot = dealt.slot != NO_SLOT;
@@ -264,14 +264,14 @@ impl RecordedCalls {
                 let to = SeekFrom::Start(dealt.call.offset);
                 self.with(dealt, |file, _| rustix::fs::seek(file, to).map(|_| 0).map_err(Errno::from))
             }
-            // The position of the descriptor says what comes next.
+            // The position of the descriptor determines the next entries.
             CallAct::List => self.with(dealt, |file, _| list_some(file)),
             _ => self.of_name(dealt),
         }
     }
 }
 
-/// Opens what the recording uses and does not open.
+/// Opens a file that the recording uses without opening it.
 #[cold]
 fn open_beside(directories: &mut OpenDirectories, file: u32) -> Result<OwnedFd, Errno> {
     let mode = Mode::empty();
@@ -281,10 +281,11 @@ fn open_beside(directories: &mut OpenDirectories, file: u32) -> Result<OwnedFd, 
     })
 }
 
-/// How an outcome counts: as what the replay is told of, and whether it is the recorded one.
+/// Compares a result with the recorded one. Returns the outcome for the replay's statistics, and the replayed result if
+/// it differs.
 fn compare(act: CallAct, recorded: i64, replayed: Completion) -> (Completion, Option<i64>) {
     match (recorded, replayed) {
-        // As it was recorded.
+        // The recorded error occurred again.
         (..0, Err(errno)) if i64::from(errno.0) == -recorded => (Ok(0), None),
         (..0, Err(errno)) => (Ok(0), Some(-i64::from(errno.0))),
         (..0, Ok(moved)) => {
@@ -327,7 +328,7 @@ impl SyncBackend for RecordedCalls {
     }
 }
 
-/// Lists a part of a directory, by one call.
+/// Lists a part of a directory with one call.
 #[cfg(target_os = "linux")]
 fn list_some(directory: BorrowedFd<'_>) -> Completion {
     let mut buffer = [const { MaybeUninit::uninit() }; LIST_BYTES];
@@ -337,7 +338,7 @@ fn list_some(directory: BorrowedFd<'_>) -> Completion {
     }
 }
 
-/// There is no such call here.
+/// This system has no such call.
 #[cfg(not(target_os = "linux"))]
 fn list_some(_directory: BorrowedFd<'_>) -> Completion {
     Err(Errno(libc::ENOSYS))

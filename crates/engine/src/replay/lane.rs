@@ -1,4 +1,4 @@
-//! One lane of a replay: the source of a worker's calls, and the pacer that says when each may begin.
+//! One lane of a replay: the source of a worker's calls, and the pacer that decides when each may begin.
 
 use super::call::DealtCall;
 use super::deal::{Batch, Deal};
@@ -12,7 +12,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What the source and the pacer of a lane have in common: the call at hand.
+/// The current call, shared by the source and the pacer of a lane.
 #[derive(Default)]
 pub(super) struct AtHand {
     call: Cell<Option<DealtCall>>,
@@ -66,7 +66,7 @@ impl Source for LaneSource {
 }
 
 impl Drop for LaneSource {
-    /// Nobody waits for calls that will never come.
+    /// Abandons the replay if the lane ends early, so that nothing waits for calls that will never be made.
     fn drop(&mut self) {
         if !self.has_ended {
             self.deal.progress.abandon();
@@ -74,10 +74,10 @@ impl Drop for LaneSource {
     }
 }
 
-/// A look again, where nobody says when it is time, ns.
+/// Poll interval if no event announces the right time, ns.
 const LOOK_AGAIN_NS: u64 = 5_000;
 
-/// When the calls of a lane may begin.
+/// Decides when the calls of a lane may begin.
 pub(super) struct LanePacer {
     deal: Arc<Deal>,
     lane: u32,
@@ -86,10 +86,10 @@ pub(super) struct LanePacer {
     at_hand: Rc<AtHand>,
     ticks_per_ns: f64,
     started_at: Ticks,
-    /// When the last call of this lane ended, and the last of what the call at hand waits for.
+    /// End of the last dependency of the current call, and of this lane's last call.
     behind: Ticks,
     lane_behind: Ticks,
-    /// The call at hand waited for others when it was time.
+    /// Whether the current call had to wait for others when it was due.
     was_held: bool,
     tally: LaneTally,
 }
@@ -149,7 +149,7 @@ impl Pacer for LanePacer {
                 self.was_held = true;
                 drop(waits);
                 self.deal.progress.wait_for(wait, self.lane);
-                // The loop looks whether the worker is to end, and asks again.
+                // The loop checks for shutdown and asks again.
                 return Due::At(now);
             }
             if !wait.is_beginning() {

@@ -1,15 +1,15 @@
-//! What a recorded call waits for.
+//! Computes the calls that a recorded call waits for.
 //!
-//! A call never waits for one that had not ended when it began: those ran side by side, and nothing of the one can have been
-//! a reason for the other. Source of the rules by resource: Weiss et al., "ROOT: Replaying Multithreaded Traces with
-//! Resource-Oriented Ordering", SOSP 2013: names in the order of their generations, descriptors and files in stages.
+//! A call never waits for one that was still running when it began: the two overlapped, so neither can have caused the
+//! other. Source of the rules by resource: Weiss et al., "ROOT: Replaying Multithreaded Traces with Resource-Oriented
+//! Ordering", SOSP 2013: names in the order of their generations, descriptors and files in stages.
 
 use super::call::{CallAct, NO_SLOT, RecordedCall};
 use plumb_workload::ReplayOrder;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// What a call waits for, as one word: twice the number of another call, and 1 more where its beginning is enough.
+/// Dependency of a call, in one word: twice the number of the other call, plus 1 if waiting for its start is enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct WaitFor(u64);
 
@@ -31,7 +31,7 @@ impl WaitFor {
     }
 }
 
-/// A call that used something.
+/// A call that used a resource.
 #[derive(Debug, Clone, Copy)]
 struct User {
     number: u64,
@@ -39,20 +39,20 @@ struct User {
     end_ns: u64,
 }
 
-/// Who uses something, and who changed it last.
+/// The recent users of a resource, and the last call that changed it.
 #[derive(Debug, Clone, Default)]
 struct Users {
     changed: Option<User>,
-    /// Since then, the last of each lane.
+    /// The last user of each lane since that change.
     used: Vec<User>,
 }
 
-/// A call on its way to what it waits for.
+/// A call whose dependencies are being collected.
 struct Asking<'a> {
     user: User,
     at_ns: u64,
     waits: &'a mut Vec<WaitFor>,
-    /// When the last of what it waits for had ended.
+    /// End of the latest dependency.
     after_ns: &'a mut u64,
 }
 
@@ -62,7 +62,7 @@ impl Asking<'_> {
             return;
         }
         *self.after_ns = (*self.after_ns).max(other.end_ns);
-        // Those of the same lane come one after another anyway.
+        // Calls of the same lane run in order anyway.
         let wait = WaitFor::end_of(other.number);
         if other.lane != self.user.lane && !self.waits.contains(&wait) {
             self.waits.push(wait);
@@ -90,36 +90,37 @@ impl Asking<'_> {
     }
 }
 
-/// Directories are few, names are many: the way up from each name.
+/// Parents of directories and files. There are few directories and many names, so each name's ancestors are found by
+/// walking up.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ancestors {
-    /// The directory of each file, and of each directory behind the files; `u32::MAX` above the root.
+    /// Parent directory of each file, followed by the parent of each directory; `u32::MAX` above the root.
     pub(super) parents: Vec<u32>,
 }
 
-/// Says what each call waits for.
+/// Computes the dependencies of each call.
 pub(super) struct Order {
     rule: ReplayOrder,
     ancestors: Ancestors,
     names: Vec<Users>,
-    /// What lies under each name now: its bytes.
+    /// Number of the object (the bytes) currently under each name.
     objects: Vec<u32>,
     data: Vec<Users>,
-    /// By slot.
+    /// Users of each slot.
     descriptors: Vec<Users>,
     slot_objects: Vec<u32>,
-    /// Calls that have not ended, by when they do.
+    /// Calls that have not ended, ordered by their end.
     flying: BinaryHeap<Reverse<(u64, u64, u32)>>,
-    /// Calls in the order of their ends, from the number `ended_from` of that order.
+    /// Ended calls in order of their ends; `ended_from` is the position of the first one.
     ended: VecDeque<User>,
     ended_from: u64,
-    /// How far each lane had looked at them.
+    /// Position in `ended` up to which each lane has read.
     looked: Vec<u64>,
-    /// When the last call of each lane ended.
+    /// End of each lane's last call.
     lane_ends: Vec<Option<u64>>,
 }
 
-/// Ends that are remembered: a lane that looks less often misses those before.
+/// Number of ended calls kept. A lane that reads too rarely misses the earlier ones.
 const ENDED_MAX: usize = 4096;
 
 impl Order {
@@ -141,7 +142,8 @@ impl Order {
         }
     }
 
-    /// What a call waits for, into `waits`; how long after the last of it the call began, ns; and how many were in flight then.
+    /// Collects the dependencies of a call into `waits`. Returns the think time between the end of the last dependency
+    /// and the call, ns, and the number of calls in flight at its start.
     pub(super) fn next(
         &mut self,
         call: &RecordedCall,
@@ -167,7 +169,7 @@ impl Order {
         match self.rule {
             ReplayOrder::None | ReplayOrder::Thread => {}
             ReplayOrder::Total => {
-                // Behind the beginning of the call before it, and so behind all that that one waited for.
+                // Wait for the start of the previous call, and so for everything that it waited for.
                 for ended in self.ended.drain(..) {
                     self.ended_from += 1;
                     asking.wait_for(ended);
@@ -286,7 +288,7 @@ mod tests {
         RecordedCall { at_ns, took_ns, offset: 0, length: 1, result: 1, aux: 0, file, task: 0, handle: 0, act }
     }
 
-    /// Numbers of the calls whose end each call waits for.
+    /// Returns, for each call, the numbers of the calls whose end it waits for.
     fn ends(rule: ReplayOrder, parents: &[u32], calls: &[(u32, u32, RecordedCall)]) -> Vec<Vec<u64>> {
         let mut order = Order::new(rule, Ancestors { parents: parents.to_vec() }, parents.len(), 4);
         let each = calls.iter().enumerate().map(|(number, (lane, slot, call))| {

@@ -1,4 +1,4 @@
-//! Whole replays without the loop: what is dealt, in which order, and to whom.
+//! Tests of the dealer without the worker loop: which calls it deals, in which order, and to which lane.
 
 use super::call::{CallAct, CallSurvey, DealtCall, NO_SLOT, RecordedCall};
 use super::deal::{Deal, Dealer};
@@ -32,11 +32,11 @@ fn deal(calls: Vec<Result<RecordedCall, ReplayError>>, order: ReplayOrder, lanes
     };
     let ancestors = Ancestors { parents: vec![u32::MAX] };
     let dealer = Dealer::new(Box::new(calls.into_iter()), &survey, ancestors, order, lanes);
-    // Without a thread, so that nothing is dealt before it is asked for.
+    // Deals in this thread, so that nothing is dealt ahead.
     Deal::begin(dealer, lanes, true).unwrap()
 }
 
-/// All calls of a lane, each ended at once.
+/// Takes all calls of a lane and ends each immediately.
 fn all(deal: &Deal, lane: u32) -> Vec<DealtCall> {
     let mut found = Vec::new();
     while let Some(batch) = deal.take(lane) {
@@ -73,11 +73,11 @@ fn descriptors_have_places_of_their_own_as_long_as_they_are_open() {
     ];
     let deal = deal(calls.into_iter().map(Ok).collect(), ReplayOrder::Thread, 1);
     let slots: Vec<u32> = all(&deal, 0).iter().map(|dealt| dealt.slot).collect();
-    // The fourth is open again before its first place is free; nobody opened 9, and 12 was open before.
+    // Descriptor 4 opens again before its first slot is free; 9 was never opened, and 12 was open before the recording.
     assert_eq!(slots, [0, 1, 0, 0, 2, 2, NO_SLOT, 3, NO_SLOT]);
 }
 
-/// Another program was started, which closed the descriptor unseen.
+/// Another program was started, which closed the descriptor without a recorded call.
 #[test]
 fn a_descriptor_of_another_file_is_another_one() {
     let calls = [
@@ -108,7 +108,7 @@ fn what_is_wrong_in_the_midst_ends_the_replay_and_is_told() {
     assert_eq!(deal.error.text().as_deref(), Some("line 7: `x` is no number"));
 }
 
-/// Another process makes the calls of the other thread, and this one opens by itself what was opened there.
+/// Another process makes the calls of the other thread, and this one opens the files that were opened there itself.
 #[test]
 fn calls_of_other_processes_are_left_to_them() {
     let calls = [
@@ -141,7 +141,7 @@ fn too_many_open_files_are_refused() {
     assert!(deal.error.text().unwrap().contains("more than 65536"), "{:?}", deal.error.text());
 }
 
-/// The dealer's thread is ahead of the replay, but not by more than its places.
+/// The dealer's thread runs ahead of the replay, but only as far as it has places.
 #[test]
 fn a_thread_deals_to_several_lanes_until_the_end() {
     let many = 300_000_u64;

@@ -5,11 +5,11 @@ use crate::math::{exp, ln};
 use crate::rng::{Purpose, StreamId};
 use plumb_workload::SimSessions;
 
-/// The place of sessions among the streams of a device.
+/// Stream number of the sessions among the streams of a device.
 const PLACE: u32 = 5;
 
-/// Returns the factor on the speed of session `session`, counted from 0. A session that depends on earlier ones draws all of them again,
-/// so that each can be computed alone. `number` distinguishes the devices of a run.
+/// Returns the speed factor of session `session`, counted from 0. A session that depends on earlier ones draws all of
+/// them again, so that each can be computed alone. `number` distinguishes the devices of a run.
 pub(super) fn speed(sessions: &SimSessions, seed: u64, number: u32, session: u32) -> f64 {
     if *sessions == SimSessions::CALM {
         return 1.0;
@@ -20,7 +20,7 @@ pub(super) fn speed(sessions: &SimSessions, seed: u64, number: u32, session: u32
     let mut is_slow = false;
     for index in 0..=session {
         let mut stream = StreamId { seed, phase: index, worker: number << 8 | PLACE }.rng(Purpose::Device);
-        // All draws are made in each session, so that one fault does not shift the draws of another.
+        // Make all draws in each session, so that one fault does not shift the draws of another.
         let draw = normal(&mut stream);
         let squares: f64 = (0..3).map(|_| normal(&mut stream).powi(2)).sum();
         let (step_drawn, slow_drawn, level_drawn, switch_drawn) =

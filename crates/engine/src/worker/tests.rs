@@ -1,4 +1,4 @@
-//! The loops on backends that only pretend.
+//! Tests of the worker loops with mock backends.
 
 use super::*;
 use crate::backend::{Done, QueuedBackend, Slot, Wait};
@@ -11,7 +11,7 @@ use plumb_workload::phase::IgnoredError;
 use std::collections::VecDeque;
 use std::io;
 
-/// Yields what it was given.
+/// Yields the given ops.
 struct Given<I> {
     ops: I,
     ramps_ended: u32,
@@ -29,15 +29,15 @@ impl<I: Iterator<Item = BlockOp>> Source for Given<I> {
     }
 }
 
-/// Completes as many as are waited for, oldest first, and keeps what it saw.
+/// Completes as many ops as the loop waits for, oldest first, and logs the calls.
 #[derive(Default)]
 struct Pretended {
     in_flight: VecDeque<(Slot, BlockOp)>,
-    /// Offsets in flight after each op was handed over.
+    /// Offsets in flight after each submission.
     seen: Vec<Vec<u64>>,
     waits: Vec<Wait>,
     ready: usize,
-    /// Completes everything, whatever is waited for.
+    /// Whether to complete everything on each call, regardless of the wait.
     eager: bool,
     errno: Option<i32>,
 }
@@ -137,7 +137,7 @@ fn ops_that_overlap_are_kept_apart_where_that_is_asked_for() {
     let queue = Queue { in_flight: InFlight::Apart, ..Queue::of(8) };
     let mut backend = Pretended::default();
     run(&mut room.context(OnError::Stop), ops.clone(), &mut backend, queue);
-    // The same place of another file is another place.
+    // The same offset in another file does not overlap.
     assert_eq!(backend.seen[2], [0, 4096, 0]);
     assert_eq!(backend.seen[3], [0, 2048], "only when both that it meets were done");
     let mut backend = Pretended::default();
@@ -168,7 +168,7 @@ fn no_more_completions_are_taken_at_once_than_asked_for() {
     assert_eq!((counts.depth.iter().sum::<u64>(), counts.depth[8] > 0), (20, true), "{counts:?}");
 }
 
-// Protects: handing over is a call of its own, and waiting follows only where nothing was done yet.
+// Protects: submission is a separate, timed call, and the loop only waits if that call completed nothing.
 #[test]
 fn handing_over_is_timed_apart_from_waiting() {
     let room = Room::new();
@@ -220,7 +220,7 @@ fn what_an_error_means_is_the_workers_own() {
     }
 }
 
-// Protects: the ramp uses nothing up, and what follows it is measured from its end on.
+// Protects: the ramp uses up no limits, and the limits after it count from its end.
 #[test]
 fn at_the_end_of_the_ramp_limits_begin_anew() {
     let room = Room::new();

@@ -1,4 +1,5 @@
-//! The calls of steps over shared file sets: which file each goes to, the calls, and what they change for everybody.
+//! The calls of steps over shared file sets: chooses the file of each call, makes the
+//! calls, and updates the shared state.
 
 use super::compile::{CompiledStep, Does, Moving, PickFrom, WHOLE_BYTES_MAX};
 use super::draw::Drawn;
@@ -19,36 +20,36 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Attempts to pick another file after `ENOENT`, because another worker removed it.
+/// Maximum number of files tried after `ENOENT` because another worker removed them.
 const ATTEMPTS_MAX: u32 = 1000;
 
-/// Room for the entries of one `getdents64`.
+/// Buffer size of one `getdents64`.
 const ENTRIES_BYTES: usize = 32 << 10;
 
-/// What Filebench counts of a directory's entry besides its name: `sizeof(struct dirent) - 1` of the GNU C library on 64 bits.
+/// Bytes that Filebench counts for a directory entry besides its name: `sizeof(struct dirent) - 1` of the
+/// GNU C library on 64 bits.
 const ENTRY_BYTES: u64 = 279;
 
-/// Most writes that are not waited for, and their memory.
+/// Maximum number of writes in flight, and the bytes of their memory.
 const STARTED_MAX: u64 = 256;
 const STARTED_BYTES: u64 = 32 << 20;
 
-/// Writes of a worker that are not waited for.
+/// A worker's asynchronous writes.
 #[derive(Default)]
 pub(super) struct Writes {
     aio: Option<Aio>,
-    /// The first that failed while half of them were waited for. The next op that writes so, or the close of its file,
-    /// returns it.
+    /// First error from waiting for half of them. The next asynchronous write, or the close of its file, returns it.
     failed: Option<FailedWrite>,
 }
 
 impl Writes {
-    /// Waits for half of those in flight, at least one.
+    /// Waits for half of the writes in flight, at least one.
     pub(super) fn await_half(&mut self) {
         let failed = self.aio.as_mut().and_then(|aio| aio.drain_half().err());
         self.failed = self.failed.or(failed);
     }
 
-    /// Waits for those of one file, which is about to be closed.
+    /// Waits for the writes to one file, which is about to be closed.
     fn end_of(&mut self, file: BorrowedFd<'_>) -> Result<(), Errno> {
         let earlier = self.failed.take_if(|failed| failed.fd == file.as_raw_fd());
         let drained = self.aio.as_mut().map_or(Ok(()), |aio| aio.drain_file(file));
@@ -67,24 +68,24 @@ struct Open {
 pub(super) struct SharedCalls<'a> {
     context: WorkerContext<'a>,
     handles: Vec<Option<Open>>,
-    /// The file that each handle had last, its set and number: a step may remove it once it is closed.
+    /// Last set and file number of each handle: a step may remove the file after it was closed.
     had: Vec<Option<(usize, u32)>>,
-    /// The handle that a step with a turn used last.
+    /// Handle that a step with `PickFrom::Turn` used last.
     turn: usize,
-    /// Over how many handles such a step goes.
+    /// Number of handles that such a step cycles through.
     turn_handles: usize,
-    /// Of each set: behind the entry that a step with a turn took last.
+    /// By set: position after the entry that such a step took last.
     own: Vec<Cell<u32>>,
     rng: Rng,
     path: PathText,
-    /// The entry that the op at hand went to, for messages.
+    /// Entry that the current op uses, for messages.
     last: Option<(usize, Entry)>,
     reads: ReadMemory,
     writes: WriteMemory,
     entries: Box<[MaybeUninit<u8>]>,
-    /// Bytes written since the free space was checked last.
+    /// Bytes written since the last check of free space.
     written: u64,
-    /// Bytes of the write or append at hand, or of each of its calls; drawn before its clock starts.
+    /// Bytes of the current write or append, or of each of its calls; drawn before its clock starts.
     asked: u64,
 }
 
@@ -123,7 +124,7 @@ impl<'a> SharedCalls<'a> {
         &self.context.program.sets[number]
     }
 
-    /// The handle of a step.
+    /// Returns the handle of a step.
     fn handle(&mut self, step: &CompiledStep) -> usize {
         match step.pick {
             PickFrom::Turn => {
@@ -134,7 +135,7 @@ impl<'a> SharedCalls<'a> {
         }
     }
 
-    /// There is nothing to do it to: the worker's end.
+    /// Counts a step that found no file, and returns the error that ends the worker.
     fn no_file(&self, step: u32) -> Errno {
         if let Some(cells) = self.context.row.get(step as usize) {
             cells.dry.fetch_add(1, Relaxed);
@@ -142,7 +143,7 @@ impl<'a> SharedCalls<'a> {
         Errno::ENDED
     }
 
-    /// An entry of a set, picked as the step says.
+    /// Picks an entry of a set as the step says.
     fn pick(
         &mut self,
         step: &CompiledStep,
@@ -158,7 +159,7 @@ impl<'a> SharedCalls<'a> {
         }
     }
 
-    /// Tries a call on one existing file after another, until it meets one that nobody has just removed.
+    /// Tries a call on existing files, one after another, until one is found that was not removed in the meantime.
     fn on_existing<T>(
         &mut self,
         number: u32,
@@ -218,7 +219,7 @@ impl<'a> SharedCalls<'a> {
         }
     }
 
-    /// The open file of a step, which is opened where it is not.
+    /// Returns the handle of a step's open file, and opens the file if necessary.
     #[inline]
     fn opened(&mut self, number: u32) -> Result<usize, Errno> {
         let step = &self.context.program.steps[number as usize];
@@ -252,7 +253,7 @@ impl<'a> SharedCalls<'a> {
         let (set, file) = match own {
             Some(own) => own,
             None => {
-                // Somebody else has removed it, or the handle had none: another one of the set.
+                // Another worker has removed it, or the handle had none: pick another file of the set.
                 let set = held.map_or_else(|| self.set_of(step), |(set, _)| Ok(set))?;
                 let of = self.set(set);
                 let taken = self.pick(step, set, &of.state.files, of.shape.files(), Entries::take_existing);
@@ -285,7 +286,7 @@ impl<'a> SharedCalls<'a> {
         Ok(0)
     }
 
-    /// Where a transfer of this many bytes begins.
+    /// Returns the offset of a transfer of this many bytes.
     #[inline]
     fn place(&mut self, moving: &Moving, handle: usize, bytes: u64) -> Result<u64, Errno> {
         let open = self.fd(handle)?;
@@ -351,7 +352,7 @@ impl<'a> SharedCalls<'a> {
         }
     }
 
-    /// Bytes of one call of many; 0 is as many as the file has.
+    /// Returns the bytes of one of several calls; 0 means the size of the file.
     fn request(&self, request: u64, handle: usize, most: u64) -> Result<u64, Errno> {
         let request = match request {
             0 => {
@@ -398,7 +399,8 @@ impl<'a> SharedCalls<'a> {
         Ok(moved)
     }
 
-    /// Files may grow for as long as a run lasts: checks from time to time whether enough of the file system is free.
+    /// Checks from time to time whether the file system has enough free space, since files may grow
+    /// as long as the run lasts.
     #[inline]
     fn has_room(&mut self, handle: usize, moved: u64) -> Result<(), Errno> {
         self.written += moved;
@@ -515,13 +517,13 @@ impl<'a> SharedCalls<'a> {
 }
 
 impl Drop for SharedCalls<'_> {
-    /// Nothing is in flight when the descriptors go, whatever ended the worker.
+    /// Waits for all writes before the descriptors are closed, however the worker ended.
     fn drop(&mut self) {
         self.context.writes.borrow_mut().aio = None;
     }
 }
 
-/// An open file by its handle: borrows nothing else of the worker.
+/// Returns the open file of a handle. A free function, so that it borrows nothing else of the worker.
 #[inline]
 fn opened(handles: &[Option<Open>], handle: usize) -> Result<&Open, Errno> {
     handles.get(handle).and_then(Option::as_ref).ok_or(Errno(libc::EBADF))
@@ -546,7 +548,7 @@ impl SyncBackend for SharedCalls<'_> {
                 self.asked = self.rng.below(self.asked);
                 self.asked
             }
-            // As many as the file has; which one it is may only show when it is opened.
+            // The size of the file, which may not be known before it is opened.
             Does::WriteWhole { .. } if self.asked == 0 => program.largest_write.min(WHOLE_BYTES_MAX),
             _ => self.asked,
         };
@@ -568,7 +570,7 @@ impl SyncBackend for SharedCalls<'_> {
             }
             Does::Open => {
                 let handle = self.handle(step);
-                // The next file takes the handle of the one that was opened a whole turn ago.
+                // The next file takes the handle of the file opened one full turn earlier.
                 if self.handles[handle].is_some() {
                     self.close(handle)?;
                 }
@@ -598,7 +600,7 @@ impl SyncBackend for SharedCalls<'_> {
             Does::RemoveDirectory => self.remove_directory(number, step),
             Does::List => self.list(step),
             Does::StartWrite(moving) => self.start_write(number, moving),
-            // The source does all others.
+            // The source handles all others.
             _ => Err(Errno(libc::ENOSYS)),
         };
         if done.is_ok() {
@@ -611,7 +613,7 @@ impl SyncBackend for SharedCalls<'_> {
         let mut first = Ok(());
         for handle in 0..self.handles.len() {
             if self.handles[handle].is_some() {
-                // An error of an earlier write may show here, close(2), and of one that was not waited for.
+                // close(2) may report an error of an earlier write, or of an asynchronous one.
                 let closed = self.close(handle);
                 let path = self.last.map_or_else(PathBuf::new, |(set, entry)| self.set(set).path_of(entry));
                 first = first.and(closed.map(drop).map_err(|errno| Unfinished { op: OpKind::Close, path, errno }));

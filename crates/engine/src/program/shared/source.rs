@@ -1,5 +1,5 @@
-//! The steps of one worker, one after another. What only waits, counts or computes is done here, and timed; what makes
-//! calls is yielded.
+//! The steps of one worker, one after another. Steps that only wait, count or compute run here, timed;
+//! steps that make calls are yielded.
 
 use super::calls::Writes;
 use super::compile::{Does, Instruction, Party, SharedPhase, SharedProgram};
@@ -21,7 +21,7 @@ use std::sync::atomic::Ordering::Relaxed;
 pub(super) struct SharedOp {
     pub(super) kind: OpKind,
     pub(super) step: u32,
-    /// Of a pause, ns.
+    /// Length of a pause, ns.
     length: u64,
 }
 
@@ -46,7 +46,7 @@ impl Operation for SharedOp {
     }
 }
 
-/// What the op at hand came to, on its way from the calls to the statistics.
+/// Result of the current op, on its way from the calls to the statistics.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     step: Cell<u32>,
@@ -61,7 +61,7 @@ impl Outcome {
     }
 }
 
-/// What one worker shares with its parts.
+/// State shared by the parts of one worker.
 #[derive(Clone, Copy)]
 pub(super) struct WorkerContext<'a> {
     pub(super) program: &'a SharedProgram,
@@ -121,18 +121,18 @@ pub(super) struct SharedSource<'a> {
     rng: Rng,
     at: usize,
     counters: Vec<u64>,
-    /// Of each step: how often it was woken, or what was done, when it was last seen.
+    /// By step: the number of wake-ups, or the work done, when the step last ran.
     seen: Vec<u64>,
     spun: AtomicU8,
-    /// Instructions since something was done.
+    /// Number of instructions since the last yielded op or step.
     idle: usize,
 }
 
-/// What became of a step that yields nothing.
+/// Outcome of a step that yields nothing.
 enum Done {
-    /// It is over.
+    /// The step is finished.
     Over,
-    /// The worker is to end.
+    /// The worker should end.
     Stopped,
     /// The worker has done enough.
     Enough,
@@ -170,7 +170,7 @@ impl<'a> SharedSource<'a> {
         }
     }
 
-    /// What was done by a step of this worker, or by all of its party.
+    /// Returns the work done by a step of this worker, or by all of its party.
     fn done(&self, step: Option<usize>, unit: EventUnit) -> u64 {
         let WorkerContext { row, party, program, .. } = self.context;
         let mebibytes = |bytes: u64| bytes >> 20;
@@ -193,7 +193,7 @@ impl<'a> SharedSource<'a> {
         }
     }
 
-    /// A step that makes no calls.
+    /// Runs a step that makes no calls.
     fn perform(&mut self, number: usize) -> Done {
         let WorkerContext { program, phase, row, writes, .. } = self.context;
         let (clock, control) = (self.clock, self.control);
@@ -224,7 +224,8 @@ impl<'a> SharedSource<'a> {
                 let mut left = times.draw(&mut self.rng);
                 while left > 0 {
                     let stores = left.min(SPIN_STORES);
-                    // Atomic, because the compiler keeps each of such stores. One store a turn is Filebench's `hog`.
+                    // Atomic stores, which the compiler does not remove. Filebench's `hog`
+                    // also makes one store per iteration.
                     for _ in 0..stores {
                         self.spun.store(1, Relaxed);
                     }
@@ -241,7 +242,7 @@ impl<'a> SharedSource<'a> {
             }
             Does::TakeEvent => phase.events.take(1, &clock, control).into(),
             Does::TakeEvents { unit, step } => {
-                // One more than what was done, so that 0 is that it was never here.
+                // Stored plus one, so that 0 means that the step has not run yet.
                 let done = self.done(*step, *unit) + 1;
                 let before = std::mem::replace(&mut self.seen[number], done);
                 let events = match (before, unit) {
@@ -277,7 +278,7 @@ impl<'a> SharedSource<'a> {
                 writes.borrow_mut().await_half();
                 Done::Over
             }
-            // All others make calls.
+            // All other steps make calls.
             _ => Done::Over,
         }
     }
@@ -292,7 +293,7 @@ impl Source for SharedSource<'_> {
         loop {
             self.idle += 1;
             if self.idle > 2 * program.code.len() + 2 {
-                // Nothing is to be done at all: every loop is of no times.
+                // There is nothing to do: every loop repeats zero times.
                 self.idle = 0;
                 return Some(SharedOp::pause(1_000_000));
             }
@@ -324,7 +325,7 @@ impl Source for SharedSource<'_> {
                     if matches!(done, Done::Enough) {
                         return None;
                     }
-                    // The loop checks whether the worker is to end.
+                    // Lets the loop check for shutdown.
                     return Some(SharedOp::pause(0));
                 }
             }

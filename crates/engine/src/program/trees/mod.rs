@@ -1,5 +1,4 @@
-//! Trees of directories and their numbered items: in which order a worker goes through them, where they lie, and the calls
-//! that are made of each.
+//! Trees of directories and their numbered items: a worker's order through them, their paths, and the calls for each.
 
 mod across;
 mod calls;

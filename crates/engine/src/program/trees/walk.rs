@@ -1,4 +1,5 @@
-//! How one worker goes through the items of a step: which op is next. Only a shuffled order is listed, when the walk is made.
+//! The order in which one worker goes through the items of a step. Only a shuffled order is stored as a
+//! list, when the walk is created.
 
 use super::across::Round;
 use super::paths::TreeFiles;
@@ -14,36 +15,36 @@ use std::sync::Arc;
 pub(in crate::program) struct TreeWalk {
     files: Arc<TreeFiles>,
     step: TreeStep,
-    /// What its ops have in common.
+    /// Template of its ops.
     op: CallOp,
     /// Number of the worker in its group.
     worker: u32,
     root: u32,
-    /// How many owners of the root are done, where it goes to those of all.
+    /// Number of the root's owners that are done, if the walk visits those of all owners.
     owners_done: u32,
-    /// Number of the first name of the entries at hand: index 0.
+    /// Number of the current entries' first name (index 0).
     base: u64,
-    /// The same of the names under which items are put aside.
+    /// Like `base`, for the temporary names of renames.
     aside: u64,
-    /// How many were yielded of the owner at hand.
+    /// Number of ops yielded for the current owner.
     done: u64,
-    /// How many are to be done of each owner: as many as there are, until a wall says otherwise.
+    /// Number of ops for each owner: all entries, unless a wall lowers it.
     all: u64,
     there: u64,
-    /// Number of the first item, as it is counted in each root.
+    /// Number of the first item within each root.
     start: u64,
-    /// Of a step that goes from root to root with each item; `done` counts its rounds.
+    /// Position of a step that goes from root to root with each item. `done` then counts its rounds.
     round: Option<Round>,
     directories: DirectoryWalk,
-    /// Place in the directory at hand.
+    /// Index in the current directory.
     in_directory: u64,
     shuffled: Vec<u64>,
-    /// The wall, until it is behind; one of an earlier phase is reckoned in when the walk is made.
+    /// The wall, until it is passed. A wall of an earlier phase is applied when the walk is created.
     wall: Option<Wall>,
 }
 
 impl TreeWalk {
-    /// The walk from its start. `mark` is what walls of earlier phases let through.
+    /// Creates the walk at its start. `mark` holds the result of earlier phases' walls.
     ///
     /// # Errors
     /// A shuffled order does not fit into memory.
@@ -69,7 +70,7 @@ impl TreeWalk {
             TreeWork::MakeDirectories | TreeWork::RemoveDirectories => names.directories(),
             _ => step.count.map_or(there, |count| count.min(there)),
         };
-        // What the wall left out does not exist, and so has no place in an order.
+        // Items beyond the wall do not exist, so they are not part of the order.
         let all = if step.wall == Some(Wall::AsFar) { all.min(mark.get()) } else { all };
         let shuffled = match step.order {
             ItemOrder::Shuffled { seed } => {
@@ -104,10 +105,10 @@ impl TreeWalk {
         Ok(walk)
     }
 
-    /// Stands at the beginning again, for the next pass.
+    /// Returns to the beginning for the next pass.
     pub(in crate::program) fn start_over(&mut self) {
         if self.renews() {
-            // What it renewed is no longer there.
+            // The renewed items no longer exist.
             self.start += self.done;
         }
         self.round = Round::of(&self.step);
@@ -117,7 +118,7 @@ impl TreeWalk {
         self.begin();
     }
 
-    /// At the first entry of the owner and root at hand.
+    /// Moves to the first entry of the current owner and root.
     fn begin(&mut self) {
         let names = &self.files.names;
         let owner = match self.step.all_owners {
@@ -146,7 +147,7 @@ impl TreeWalk {
         }
     }
 
-    /// Whether there is another owner or root; then it stands at its beginning.
+    /// Moves to the next owner or root; returns `false` if there is none.
     fn turn(&mut self) -> bool {
         let names = &self.files.names;
         self.owners_done += 1;
@@ -162,7 +163,7 @@ impl TreeWalk {
         true
     }
 
-    /// The next op; `None` behind the last. `at_wall` becomes how many items were done when the wall was met.
+    /// Returns the next op; `None` after the last. Sets `at_wall` to the number of items done when the wall was met.
     #[inline]
     pub(in crate::program) fn next(
         &mut self,
@@ -206,12 +207,12 @@ impl TreeWalk {
         }
     }
 
-    /// Whether it removes items, and makes others.
+    /// Returns `true` if the step replaces items by new ones.
     fn renews(&self) -> bool {
         matches!(self.step.does, TreeWork::Renew(renewal) if !renewal.reads_only)
     }
 
-    /// An op that it yielded last failed: of an item that is not there, nothing more is done.
+    /// Handles a failed op: skips the remaining ops on an item that does not exist.
     pub(in crate::program) fn failed(&mut self, op: &CallOp) {
         if let Some(round) = &mut self.round
             && op.kind == OpKind::Stat
@@ -265,7 +266,8 @@ impl TreeWalk {
         CallOp { file, ..self.op }
     }
 
-    /// The first is put aside, each further one moves one down, and what was put aside takes the place that is left.
+    /// Renames the first item to a temporary name, shifts each further one down by one, and finally renames the
+    /// temporary name to the last free one.
     fn rename(&self, first: u64) -> CallOp {
         let item = |number: u64| self.base + first + number;
         let aside = self.aside + first;
@@ -279,7 +281,7 @@ impl TreeWalk {
     }
 }
 
-/// How many of `count` things fall to a worker, dealt one by one.
+/// Returns a worker's share of `count` things that are dealt one by one.
 fn dealt(count: u64, worker: u32, workers: u32) -> u64 {
     count.saturating_sub(worker.into()).div_ceil(workers.max(1).into())
 }
@@ -292,7 +294,7 @@ struct DirectoryWalk {
 }
 
 impl DirectoryWalk {
-    /// Where a tree is begun to be removed: the first directory of the last level.
+    /// Returns the first directory to remove: the first one of the last level.
     fn last_first(names: &TreeNames) -> DirectoryWalk {
         let mut walk = DirectoryWalk::default();
         walk.descend(names);
@@ -306,7 +308,7 @@ impl DirectoryWalk {
         }
     }
 
-    /// The next one, each before those in it. False behind the last.
+    /// Moves to the next directory, parents first. Returns `false` after the last.
     fn forward(&mut self, names: &TreeNames) -> bool {
         let branch = u64::from(names.branch.max(1));
         if self.level < names.depth {
@@ -323,7 +325,7 @@ impl DirectoryWalk {
         more
     }
 
-    /// The next one, each behind those in it.
+    /// Moves to the next directory, children first.
     fn upward(&mut self, names: &TreeNames) {
         let branch = u64::from(names.branch.max(1));
         if self.number == 0 {
@@ -379,7 +381,7 @@ mod tests {
         entries(names, step, worker).into_iter().map(number).collect()
     }
 
-    // Protects the order in which a tree comes and goes: no directory without the one that it lies in.
+    // Protects the order in which a tree is created and removed: no directory exists without its parent.
     #[test]
     fn directories_are_made_downwards_and_removed_upwards() {
         let tree = names(2, 2, false);
@@ -390,7 +392,7 @@ mod tests {
         assert_eq!(numbers(&chain, &TreeStep::new(TreeWork::RemoveDirectories), 0), [3, 2, 1, 0]);
     }
 
-    // Protects mdtest's orders: files are made depth first, and asked about by number.
+    // Protects mdtest's orders: files are created depth first, and queried by number.
     #[test]
     fn items_come_in_the_order_of_their_step() {
         let make = TreeStep::new(TreeWork::Mkdir);
@@ -407,7 +409,7 @@ mod tests {
         assert_eq!(owners(&TreeStep { all_owners: true, ..stat }, 0), [0, 0, 1, 1]);
     }
 
-    // Protects the items behind a renaming: all names but the aside one are there again.
+    // Protects the items after a rename step: all names exist again, except the temporary one.
     #[test]
     fn renaming_leaves_every_name_taken() {
         for per_directory in [2, 3, 5] {
@@ -431,7 +433,7 @@ mod tests {
         }
     }
 
-    // Protects later phases: they go as far as the last wall let through, in every root.
+    // Protects later phases: they go as far as the last wall allowed, in every root.
     #[test]
     fn later_steps_go_as_far_as_the_wall() {
         let tree = TreeNames { per_directory: 10, ..names(1, 0, false) };
@@ -449,7 +451,7 @@ mod tests {
         assert_eq!(count(&alone), 10, "nobody else to meet");
     }
 
-    // Protects -R behind -W: what is asked about in random order is what the wall let through, pass for pass.
+    // Protects -R after -W: the items queried in random order are those before the wall, in every pass.
     #[test]
     fn shuffled_steps_stay_within_the_wall() {
         let tree = TreeNames { per_directory: 100, ..names(1, 0, false) };
@@ -470,7 +472,7 @@ mod tests {
         }
     }
 
-    /// The number of the first item of worker 0.
+    /// Returns the number of the first item of worker 0.
     fn walk_base(files: &TreeFiles) -> u64 {
         files.names.number(TreeName { root: 0, owner: 0, entry: TreeEntry::Item(0, 0) })
     }

@@ -1,9 +1,9 @@
-//! Every fault changes what it should, and can be seen by a probe that looks where it would show on a machine.
+//! Every fault has its effect, and a probe detects it in the same place as on a real machine.
 
 use super::*;
 use plumb_result::observe::{DeviceCounters, OwnIo};
 
-/// Throughputs of 30 runs of 300 reads.
+/// Returns the throughputs of 30 runs of 300 reads.
 fn thirty(device: &str) -> Vec<f64> {
     let limit = Limit { ops: Some(300), ..Limit::default() };
     (0..30)
@@ -23,7 +23,7 @@ fn cv(values: &[f64]) -> f64 {
     (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (values.len() - 1) as f64).sqrt() / mean
 }
 
-/// The difference that a phase made to its device's counters, and to Plumb's own.
+/// Change of the device's counters, and of Plumb's own, during a phase.
 struct Delta {
     read_bytes: u64,
     write_bytes: u64,
@@ -195,7 +195,7 @@ fn direct_bypasses_the_page_cache_and_warm_never_leaves_it() {
     assert_eq!(resident.resident_bytes, resident.total_bytes);
 }
 
-/// A write burst of 64 MiB under an end policy.
+/// Writes a burst of 64 MiB under an end policy.
 fn burst(device: &str, flush: plumb_workload::Flush) -> SimPhaseOutcome {
     let limit = Limit { bytes: Some(Bytes(64 << 20)), ..Limit::default() };
     let end = plumb_workload::End { flush, ..Default::default() };

@@ -19,7 +19,7 @@ fn the_same_run_gives_the_same_measurement_and_another_run_another() {
     assert_ne!(once(3), once(4));
 }
 
-/// Two streams on parts of one device make its head go to and fro; on devices of their own they do not meet.
+/// Two streams on parts of one device make its head move back and forth; on separate devices they do not interfere.
 #[test]
 fn targets_share_a_device_or_have_their_own() {
     let bytes = |shares: Option<&str>| {
@@ -35,7 +35,7 @@ fn targets_share_a_device_or_have_their_own() {
 
 #[test]
 fn measurements_do_not_change_between_versions_or_machines() {
-    // Golden numbers: stored simulated results, and what the documentation says of them, must stay reproducible.
+    // Golden numbers: stored simulated results, and the documentation's numbers, must stay reproducible.
     let golden = |device, seconds, depth| {
         let measurement = measure(device, seconds, TestSource::random(4096), depth);
         (measurement.count(), service(&measurement, OpKind::Read).sum())
@@ -271,7 +271,7 @@ fn absurd_faults_and_times_end_in_an_error_or_a_number_but_never_in_a_panic() {
 
 #[test]
 fn files_of_a_target_lie_one_after_another() {
-    // The same offset of ten files: without places of their own, they would all be one hot spot of the disk.
+    // All ops have the same offset, in ten files. If the files overlapped, they would be one hot spot of the disk.
     let reads: Vec<BlockOp> = (0..10).map(|file| BlockOp::load(OpKind::Read, file, 0, 4096)).collect();
     let files = |files| SimTarget { files, ..target("sim:hdd?cv=0") };
     let rate_with = |target: SimTarget| {

@@ -1,8 +1,8 @@
-//! Healthy devices perform like what they are called.
+//! Healthy devices perform like the real devices that they model.
 
 use super::*;
 
-/// A device of nominal speed.
+/// Returns a device of nominal speed.
 fn nominal(model: &str) -> String {
     format!("sim:{model}?cv=0")
 }
@@ -71,7 +71,7 @@ fn an_nvme_drive_has_64_channels_and_3500_megabytes() {
 
 #[test]
 fn channels_limit_what_the_link_would_allow() {
-    // 256 readers of 512 bytes: the link would take 860,000 a second, 64 channels of 68 µs take 940,000.
+    // 256 readers of 512 bytes: the link would carry 860,000 a second, and 64 channels of 68 µs would do 940,000.
     let nvme = rate(&measure(&nominal("nvme"), 1, TestSource::random(512), 256));
     assert_within(nvme, 800_000.0..945_000.0, "512-byte reads");
     // 16 channels of 790 ns.

@@ -1,5 +1,4 @@
-//! Faults that turn a number into another one without slowing the device: each does what it says, and shows where a
-//! probe looks.
+//! Faults that falsify a number without slowing the device: each does what its name says, and a probe can detect it.
 
 use super::*;
 
@@ -112,7 +111,7 @@ fn the_devices_state_is_what_its_faults_are() {
     assert_eq!((upkeep("sim:hdd"), upkeep("sim:hdd?resync=10%")), (0, 1));
 }
 
-/// What a lucky run moves is still less than the link that a probe reads, or A6 would reject healthy devices.
+/// The luckiest run must stay below the link speed that a probe reads, or A6 would reject healthy devices.
 #[test]
 fn the_link_carries_what_the_luckiest_run_moves() {
     for model in ["hdd", "ssd", "nvme", "ram"] {

@@ -1,4 +1,4 @@
-//! Where the next op of a [`Machine`] starts: in sequence, at random, in zones.
+//! Start of the next op of a [`Machine`]: sequential, random, or in zones.
 
 use super::machine::{Drawing, Machine, Start};
 use super::script::{Kind, Mix, PlannedDistribution, Random, Script, Way};
@@ -26,7 +26,7 @@ impl Machine {
         }
     }
 
-    /// Where the next op of this kind starts.
+    /// Returns the start of the next op of this kind.
     #[inline]
     pub(super) fn start(&mut self, script: &Script, file: usize, kind: Kind) -> Option<Start> {
         let random = match &script.way {
@@ -64,7 +64,7 @@ impl Machine {
         Some(Start { at, by: Drawing::Sequential, may_repeat: true })
     }
 
-    /// Where the last op of this kind ended, and a skip further on.
+    /// Returns the end of the last op of this kind, plus a skip.
     #[inline]
     fn next_in_sequence(&mut self, script: &Script, file: usize, kind: Kind, skip: u64) -> Option<u64> {
         let alone = script.parts.count() == 1;

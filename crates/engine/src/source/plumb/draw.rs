@@ -1,4 +1,4 @@
-//! Patterns that draw: each op's position is chosen among the equal steps of the range.
+//! Patterns that draw each op's position from the equal steps of the range.
 
 use super::permute::Shuffle;
 use super::shape::{OpRange, Piece};
@@ -23,7 +23,7 @@ pub(crate) enum OffsetDistribution {
     Zoned(Box<[PlannedZone]>),
 }
 
-/// How often the block behind the newest was written: what the workers of a group share.
+/// Number of writes to the block after the newest, shared by the workers of a group.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Newest(Arc<AtomicU64>);
 
@@ -33,14 +33,14 @@ impl PartialEq for Newest {
     }
 }
 
-/// A zone in positions.
+/// A zone, measured in positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PlannedZone {
-    /// Cumulative share of accesses up to and with this zone, of 2^64.
+    /// Cumulative share of accesses up to and including this zone, of 2^64.
     pub(crate) upto: u64,
     /// Its first position.
     pub(crate) first: u64,
-    /// Its positions.
+    /// Number of positions.
     pub(crate) count: u64,
 }
 
@@ -100,7 +100,7 @@ impl Draw {
     }
 }
 
-/// The positions of all pieces, one after another: where an op may start.
+/// The positions of all pieces, one after another: the possible starts of ops.
 #[derive(Debug, Clone)]
 pub(crate) struct Positions {
     pieces: Box<[Positioned]>,
@@ -114,22 +114,22 @@ struct Positioned {
     first: u64,
 }
 
-/// What becomes of an op that would run over the end of its piece.
+/// Treatment of an op that would exceed the end of its piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Overrun {
     /// It starts at the last position from which it fits.
     MoveBack,
-    /// It stays, and is cut: each position is to be used.
+    /// It stays and is shortened, because each position must be used.
     Shorten,
 }
 
-/// How many positions a piece has, at `step` from each other, so that `smallest` fits behind each.
+/// Returns the number of positions in a piece, `step` apart, with room for `smallest` bytes after each.
 pub(crate) fn positions_in(piece: &Piece, step: u64, smallest: u32) -> u64 {
     piece.length.checked_sub(u64::from(smallest)).map_or(0, |room| room / step + 1)
 }
 
 impl Positions {
-    /// Pieces without room for the smallest op are left out.
+    /// Creates the positions. Pieces without room for the smallest op are left out.
     pub(crate) fn new(pieces: &[Piece], step: u64, smallest: u32, overrun: Overrun) -> Positions {
         let mut first = 0;
         let mut positioned = Vec::with_capacity(pieces.len());
@@ -177,7 +177,7 @@ mod tests {
         counts
     }
 
-    /// The share that the `hottest` most drawn positions have of all draws.
+    /// Returns the share of all draws that the `hottest` most drawn positions have.
     fn share_of_hottest(mut counts: Vec<usize>, hottest: usize) -> f64 {
         counts.sort_unstable_by(|a, b| b.cmp(a));
         counts[..hottest].iter().sum::<usize>() as f64 / DRAWS as f64
@@ -205,7 +205,7 @@ mod tests {
         assert!(order[..20].iter().any(|&p| p < 500) && order[..20].iter().any(|&p| p >= 500));
     }
 
-    // Protects: what was written last is read most, by all workers of the group, and the oldest is lost.
+    // Protects: the most recent writes are read most, by all workers of the group, and the oldest block is dropped.
     #[test]
     fn the_latest_is_read_most() {
         let distribution = OffsetDistribution::Latest { theta: 0.99, newest: Newest::default() };

@@ -1,4 +1,4 @@
-//! Plans as the rest of the engine sees them.
+//! Tests of plans through the interface that the rest of the engine uses.
 
 use super::*;
 use crate::rng::StreamId;
@@ -43,7 +43,8 @@ fn with_pattern(pattern: Pattern) -> Blocks {
     Blocks { pattern, ..Blocks::default() }
 }
 
-/// The promise "the same seed gives the same ops, on any machine, for ever": none of these numbers may ever change.
+/// The promise "the same seed gives the same ops, on any machine, in every version": none
+/// of these numbers may ever change.
 #[test]
 fn the_first_ops_of_each_pattern_never_change() {
     let mut found = String::new();

@@ -1,4 +1,4 @@
-//! The ops of a whole replay: loop after loop, ended by its limits, each looked at before it is done.
+//! The ops of a whole replay: all loops up to its limits. Each op is checked before it is made.
 
 use super::error::ReplayError;
 use super::{RecordedOp, RecordedOps, Recordings};
@@ -7,32 +7,31 @@ use plumb_workload::OpKind;
 use plumb_workload::blocks::trace::Recording;
 use plumb_workload::files::Names;
 
-/// The files that recorded ops go to.
+/// The files that recorded ops use.
 #[derive(Debug, Clone)]
 pub(crate) struct ReplayFiles {
-    /// What they are called.
     pub(crate) names: Names,
-    /// How long each is, bytes.
+    /// Length of each file, bytes.
     pub(crate) lengths: Vec<u64>,
-    /// Whether writes behind the end make them longer.
+    /// Kind of the files; a write beyond the end extends regular files.
     pub(crate) kind: FileKind,
     /// Offsets and lengths of reads and writes must be multiples of this, bytes.
     pub(crate) alignment_bytes: u64,
 }
 
-/// The ops of a replay, in order. What cannot be done is an error, and the last thing that comes.
+/// Yields the ops of a replay in order. An op that cannot be made yields an error and ends the replay.
 pub(crate) struct ReplayOps {
     recordings: &'static dyn Recordings,
     recording: Recording,
-    /// Absent where nothing is done with files.
+    /// `None` if the ops use no files.
     files: Option<ReplayFiles>,
     ops: Option<RecordedOps>,
     loops_left: u64,
-    /// Ops of this loop so far.
+    /// Number of ops in this loop so far.
     in_loop: u64,
-    /// When this loop began, ns.
+    /// Start of this loop, ns.
     began_ns: u64,
-    /// When the last op was due, ns.
+    /// Due time of the last op, ns.
     last_ns: u64,
     bytes_left: u64,
     ops_left: u64,
@@ -42,7 +41,7 @@ impl ReplayOps {
     /// Opens the recording.
     ///
     /// # Errors
-    /// Where it cannot be read.
+    /// The recording cannot be read.
     pub(crate) fn open(
         recordings: &'static dyn Recordings,
         recording: &Recording,
@@ -63,7 +62,7 @@ impl ReplayOps {
         })
     }
 
-    /// Begins again, where that is asked for. A recording without ops ends, however often it is to be repeated.
+    /// Starts the next loop, if there is one. A recording without ops always ends after one loop.
     fn again(&mut self) -> Option<Result<(), ReplayError>> {
         if self.loops_left == 0 || self.in_loop == 0 {
             return None;
@@ -80,7 +79,7 @@ impl ReplayOps {
         }
     }
 
-    /// What is wrong with an op, and the way out.
+    /// Checks that the files and the recording's settings allow an op.
     fn check(&mut self, op: &RecordedOp) -> Result<(), ReplayError> {
         let path = || self.recording.path.clone();
         let moves = self.recording.moves;
@@ -124,7 +123,7 @@ impl ReplayOps {
         Ok(())
     }
 
-    /// Whether limits let an op through.
+    /// Returns `true` if the limits allow an op.
     fn admits(&mut self, op: &RecordedOp) -> bool {
         if self.ops_left == 0 || self.bytes_left == 0 {
             return false;
@@ -177,7 +176,7 @@ mod tests {
     use plumb_workload::blocks::ByKind;
     use std::path::PathBuf;
 
-    /// Reads, writes and flushes 4 KiB at 0, 4 KiB and nowhere, a microsecond apart.
+    /// Reads 4 KiB at 0, writes 4 KiB at 4 KiB, and flushes, one microsecond apart.
     struct Three;
 
     impl Recordings for Three {
@@ -190,7 +189,7 @@ mod tests {
         }
     }
 
-    /// Has none at all.
+    /// Yields no ops.
     struct Empty;
 
     impl Recordings for Empty {

@@ -1,4 +1,4 @@
-//! What holds for every stream, without fio.
+//! Rules for every stream, tested without fio.
 
 use super::super::FioSource;
 use super::super::script::{Kind, Opening};
@@ -9,19 +9,20 @@ use plumb_workload::blocks::fio::{Curve, FileChoice, TrimAmid, Zone};
 use plumb_workload::files::{FileRules, Syncs};
 use proptest::prelude::*;
 
-/// This many ops of a plan's source, whichever it is.
+/// Returns `count` ops of a plan's source, on either path.
 fn taken(plan: &FioPlan, count: usize) -> Vec<BlockOp> {
     let mut source = FioSource::new(plan, None);
     let source = source.table();
     std::iter::from_fn(|| source.next()).take(count).collect()
 }
 
-/// Ops of a source whose limits begin anew after this many, of which the last may still wait for its start.
+/// Returns the ops of a plan's source whose limits restart after `at` ops. With `waits`, the last
+/// of these has not started yet.
 fn taken_anew(plan: &FioPlan, at: usize, waits: bool) -> Vec<BlockOp> {
     begun_anew(FioSource::new(plan, None).table(), at, waits)
 }
 
-/// The same of any source.
+/// Like [`taken_anew`], for any source.
 fn begun_anew(source: &mut dyn Source<Op = BlockOp>, at: usize, waits: bool) -> Vec<BlockOp> {
     let mut ops: Vec<BlockOp> = std::iter::from_fn(|| source.next()).take(at).collect();
     if ops.len() == at {
@@ -124,7 +125,7 @@ prop_compose! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// The short way gives the ops of the long way, and waits where it waits.
+    /// Protects: the fast path yields the ops of the general path, with the same waits.
     #[test]
     fn the_short_way_is_the_long_way(stream in simple(), handing in handing(), behind in 0..40u64) {
         let file = stream.ranges[0].start.0 + stream.ranges[0].length.0 + behind;
@@ -133,7 +134,7 @@ proptest! {
         prop_assert_eq!(taken(&plan, 3000), ops(&plan, 3000));
     }
 
-    /// A log shows where files are opened and closed, and changes no op.
+    /// Protects: a log contains where files are opened and closed, and changes no op.
     #[test]
     fn notes_leave_the_ops_alone(stream in any_stream(), handing in handing(), verified in any::<bool>()) {
         let lengths: Vec<u64> =
@@ -154,8 +155,8 @@ proptest! {
         prop_assert_eq!(all.as_slice(), &ops(&plain, 6000)[..all.len()]);
     }
 
-    /// A ramp is part of its job: at its end only the limit of ops restarts, and no draw changes; the short way equals the
-    /// long way then too. Source: `reset_all_stats` in fio's `libfio.c`.
+    /// Protects: a ramp is part of its job. At its end only the limit of ops restarts, no draw changes, and the fast
+    /// path still equals the general one. Source: `reset_all_stats` in fio's `libfio.c`.
     #[test]
     fn limits_begin_anew(stream in simple(), handing in handing(), at in 1..400usize, waits in any::<bool>()) {
         let file = stream.ranges[0].start.0 + stream.ranges[0].length.0;
@@ -182,7 +183,7 @@ proptest! {
         }
     }
 
-    /// No op lies outside its file or before its part, and the same plan gives the same ops.
+    /// Protects: no op is outside its file or before its part, and the same plan yields the same ops.
     #[test]
     fn ops_stay_in_their_files(stream in any_stream(), handing in handing(), verified in any::<bool>()) {
         let (start, length) = (stream.ranges[0].start.0, stream.ranges[0].length.0);
@@ -199,7 +200,7 @@ proptest! {
         }
     }
 
-    /// With coverage once, a loop of one file touches each whole block once, by map and by register.
+    /// Protects: with coverage once, a loop over one file touches each whole block once, by map and by register.
     #[test]
     fn once_is_once(blocks in 1..2000u64, register in any::<bool>(), loops in 1..3u64) {
         let coverage = if register { Coverage::OnceByRegister } else { Coverage::Once };
@@ -222,7 +223,7 @@ proptest! {
         }
     }
 
-    /// What is read back carries the number of the last write there.
+    /// Protects: a read-back carries the number of the last write to its place.
     #[test]
     fn read_back_knows_the_last_write(stream in any_stream(), handing in handing(), backlog in proptest::option::of(1..40u64)) {
         let stream = Stream { loops: 1, ..stream };
@@ -249,7 +250,7 @@ proptest! {
     }
 }
 
-/// Protects: more blocks than 32 bits have are drawn with 64, unless 32 are what was asked for.
+/// Protects: more than 2^32 blocks are drawn with 64 bits, unless 32 bits were requested.
 #[test]
 fn a_narrow_generator_is_kept_where_it_is_asked_for() {
     let width = |generator| {
@@ -328,11 +329,12 @@ fn trimmed_blocks_are_forgotten_or_read_as_zeros() {
     }
 }
 
-/// What fio 3.42 logs of `--rw=write --size=256k --bs=4k --verify=crc32c --trim_percentage=30`. Older versions begin their
-/// batches elsewhere (and 3.33 ends at the first by an assertion), so that no fio which may be installed is asked.
+/// Expected ops are those that fio 3.42 logs for `--rw=write --size=256k --bs=4k --verify=crc32c
+/// --trim_percentage=30`. The installed fio is not used: older versions begin their batches elsewhere, and 3.33 ends
+/// at the first batch by an assertion.
 #[test]
 fn trims_come_amid_writes_where_fio_has_them() {
-    // Writes before it, and its block.
+    // Number of writes before each trim, and its block.
     let by_backlog = [
         (8, 0),
         (24, 16),
@@ -414,11 +416,11 @@ fn ops_wait_at_the_seams() {
     let plan = plan(&flushed, &[MIB], Handing::Queued).expect("a plan");
     let waits: Vec<usize> =
         ops(&plan, 10_000).iter().enumerate().filter(|(_, op)| op.after_all).map(|(at, _)| at).collect();
-    // The flush, the first read-back, the next loop, and the same there.
+    // The flush, the first read-back, the next loop, and the same in that loop.
     assert_eq!(waits, [256, 257, 513, 769, 770]);
 }
 
-// Protects: each time through reads the device and not memory, by the short way as by the long one.
+// Protects: each pass reads the device instead of memory, on the fast path and on the general one.
 #[test]
 fn a_file_is_begun_anew_with_each_time_through() {
     const BLOCKS: usize = 256;
@@ -484,8 +486,8 @@ fn files_are_opened_before_they_are_used_and_closed_in_the_end() {
     }
 }
 
-/// fio's log of a job with `loops=2`, of one that is verified and of files that end one after another: `open` and `close`
-/// lines stand where fio 3.42 has them.
+/// Checks the log of a job with `loops=2`, of a verified one and of files that end one after another: `open` and
+/// `close` lines are in the same places as with fio 3.42.
 #[test]
 fn a_log_shows_where_files_are_opened_and_closed() {
     let shown = |tried: &Tried, lengths: &[u64]| -> String {
@@ -512,7 +514,7 @@ fn a_log_shows_where_files_are_opened_and_closed() {
     assert_eq!(shown(&job(few), &[4096; 2]), "open0 write0 close0 open1 write1 close1");
 }
 
-/// fio 3.42 flushes at the end of each loop that ends behind a read, also where nothing more was to be written in it.
+/// fio 3.42 flushes at the end of each loop that ends after a read, even if nothing more was written in it.
 #[test]
 fn what_was_read_back_is_followed_by_the_flush_of_the_next_loop() {
     let mut verified = job(Stream { loops: 2, max_ops: Some(2), ..stream(Does::Write, sequential()) });
@@ -524,7 +526,7 @@ fn what_was_read_back_is_followed_by_the_flush_of_the_next_loop() {
     assert_eq!(kinds, expected);
 }
 
-/// What a job counts as done although it only verifies: all that it draws.
+/// A job that only verifies counts all drawn ops as done.
 #[test]
 fn what_is_not_written_is_counted() {
     let mut dry = job(stream(Does::Write, random()));
@@ -624,8 +626,8 @@ fn what_is_drawn_again_was_written_whatever_it_was_drawn_by() {
     }
 }
 
-/// Whoever reads the same bytes again reads the device again, and so does who reads back what it wrote. It is as fio has
-/// it, which closes its files after each loop and drops what is cached when it opens them; here they stay open.
+/// Cached data is dropped before the same bytes are read again, including read-back, so that the device is read. fio
+/// closes its files after each loop and drops cached data when it opens them; here they stay open.
 #[test]
 fn what_is_cached_is_dropped_before_it_is_read_again() {
     let evictions = |job: &Tried, lengths: &[u64], most: usize| -> Vec<(usize, u32, Role, bool)> {
@@ -663,8 +665,8 @@ fn what_is_cached_is_dropped_before_it_is_read_again() {
     }
 }
 
-/// What fio 3.42 logs of sequential writes with `verify`, over several files, and with `io_size` beyond `size`. fio 3.33 has
-/// other orders.
+/// Expected ops are those that fio 3.42 logs for sequential writes with `verify`, over several files, and with
+/// `io_size` larger than `size`. fio 3.33 has other orders.
 #[test]
 fn what_was_written_in_sequence_is_read_back_in_that_order_and_at_the_end() {
     let two = vec![FileRange { start: Bytes(0), length: Bytes(16 * KIB) }; 2];

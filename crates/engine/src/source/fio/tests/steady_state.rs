@@ -1,4 +1,4 @@
-//! The way to an SSD's steady state.
+//! Tests of the way to an SSD's steady state.
 
 use super::*;
 use plumb_workload::OpKind;
@@ -16,7 +16,7 @@ fn steady(over_provisioning: f64, regions: u32, cache: u64, bytes: u64) -> Strea
     }
 }
 
-/// How many ops there are, and a sum of FNV-1a over kinds and offsets.
+/// Returns the number of ops, and an FNV-1a sum over kinds and offsets.
 fn fingerprint(stream: Stream, bytes: u64, handing: Handing) -> (usize, u64) {
     let ops = ops(&plan(&job(stream), &[bytes], handing).expect("a plan"), usize::MAX);
     let sum = ops.iter().fold(0xcbf2_9ce4_8422_2325_u64, |sum, op| {
@@ -28,8 +28,8 @@ fn fingerprint(stream: Stream, bytes: u64, handing: Handing) -> (usize, u64) {
     (ops.len(), sum)
 }
 
-// Protects: blocks, and those that come again, are those that fio 3.42 logs (`--write_iolog`), in its order. What is
-// compared with is fixed, as the fio that is installed may be older and lack sprandom.
+// Protects: blocks and their rewrites match the log of fio 3.42 (`--write_iolog`), in its order. The expected values
+// are fixed, because the installed fio may be older and lack sprandom.
 #[test]
 fn the_way_to_the_steady_state_is_fios() {
     let tried = [
@@ -46,7 +46,8 @@ fn the_way_to_the_steady_state_is_fios() {
     }
 }
 
-// Protects: each block is written, and about as many again as the SSD hides; the first regions lose the most.
+// Protects: each block is written, and about as many are rewritten as the SSD over-provisions.
+// The first regions rewrite the most.
 #[test]
 fn all_blocks_are_written_and_those_that_the_ssd_hides_again() {
     let bytes = 64 * MIB;
@@ -65,7 +66,7 @@ fn all_blocks_are_written_and_those_that_the_ssd_hides_again() {
     assert!(last_of(0) > 2 * last_of(8).max(1), "{} and {}", last_of(0), last_of(8));
 }
 
-// Protects: what cannot be done is refused with the way out, before anything starts.
+// Protects: impossible settings are refused with a way out, before anything starts.
 #[test]
 fn a_steady_state_that_cannot_be_reached_is_refused() {
     let refused = |stream: Stream, files: &[u64]| match plan(&job(stream), files, Handing::Inline) {
