@@ -172,8 +172,8 @@ mod tests {
         }
     }
 
-    // Protects the server: a head with a bogus length, and data that is not a head, stop the counting and do no other
-    // harm.
+    // Protects the server: a head with a bogus length, and data that is not a head, stop the
+    // counting and do no other harm.
     #[test]
     fn what_is_no_burst_is_not_counted() {
         for length in [0u32, 91, BLOCK_BYTES_MAX + 1, u32::MAX] {

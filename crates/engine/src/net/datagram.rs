@@ -48,8 +48,8 @@ impl DatagramHeader {
             DatagramForm::Iperf3Wide => (u64::from_be_bytes(datagram.get(8..16)?.try_into().ok()?), time(0)?),
             DatagramForm::Iperf2(form) | DatagramForm::Iperf2Bursts(form) => {
                 let low = word(0)?;
-                // Clients before 2.0.10 use 32-bit numbers, and put their settings where newer clients put the upper
-                // half.
+                // Clients before 2.0.10 use 32-bit numbers, and put their settings where
+                // newer clients put the upper half.
                 let is_wide = word(16).is_some_and(|flags| flags & WIDE_NUMBERS != 0);
                 let number =
                     if is_wide { u64::from(word(12)?) << 32 | u64::from(low) } else { i64::from(low as i32) as u64 };
@@ -118,8 +118,8 @@ pub(super) struct Tally {
     extremes: Cell<Option<[i64; 2]>>,
 }
 
-/// Maximum number of bins for transit times. The first bin holds times below 0, which differing clocks cause; the last
-/// one holds the overflow.
+/// Maximum number of bins for transit times. The first bin holds times below 0, which differing clocks cause;
+/// the last one holds the overflow.
 const BINS: usize = 10_002;
 
 impl Tally {
@@ -134,8 +134,8 @@ impl Tally {
         }
     }
 
-    /// Counts a datagram that arrived at `now_us` by the receiver's clock. The two clocks need not agree: only changes
-    /// count.
+    /// Counts a datagram that arrived at `now_us` by the receiver's clock. The two clocks
+    /// need not agree: only changes count.
     #[inline]
     pub(super) fn count(&mut self, header: DatagramHeader, now_us: u64) {
         let arrived = &mut self.arrived;
@@ -189,8 +189,8 @@ impl Tally {
     }
 }
 
-/// Maps a signed number to an unsigned one of the same order. No real value maps to zero, which is the content of fresh
-/// memory.
+/// Maps a signed number to an unsigned one of the same order. No real value maps to zero, which
+/// is the content of fresh memory.
 fn ordered(number: i64) -> u64 {
     number as u64 ^ 1 << 63
 }
@@ -282,8 +282,8 @@ mod tests {
         assert_eq!(DatagramHeader::read(&bytes[..15], DatagramForm::Iperf3Wide), None);
     }
 
-    // Protects the counts: a gap counts as a loss until the missing datagram arrives, and bogus numbers do not make
-    // counts negative.
+    // Protects the counts: a gap counts as a loss until the missing datagram arrives, and bogus
+    // numbers do not make counts negative.
     #[test]
     fn losses_and_order_follow_from_the_numbers() {
         let arrived = tally(&[(1, 0, 0), (2, 0, 0), (5, 0, 0), (4, 0, 0)]);

@@ -1,5 +1,5 @@
-//! Network work of a phase: groups of workers whose sockets a dialect's protocol connects, and the probe that runs at
-//! the same time.
+//! Network work of a phase: groups of workers whose sockets a dialect's protocol connects, and the probe
+//! that runs at the same time.
 
 use super::backend::{NetSocket, Ready};
 use super::datagram::DatagramCells;

@@ -1,5 +1,5 @@
-//! Socket addresses outside the Internet families: Unix sockets (unix(7)), and sockets between a virtual machine and
-//! its host (vsock(7)).
+//! Socket addresses outside the Internet families: Unix sockets (unix(7)), and sockets between a
+//! virtual machine and its host (vsock(7)).
 #![allow(unsafe_code)]
 
 use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};

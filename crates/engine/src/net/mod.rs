@@ -168,8 +168,8 @@ impl Flows {
         shared.control.release((0..shared.flows.len()).map(|worker| Departure { worker, at: begins_at }));
     }
 
-    /// Limits all senders together to this many blocks (or requests), and ends the receivers once they have received
-    /// this many bytes.
+    /// Limits all senders together to this many blocks (or requests), and ends the receivers once
+    /// they have received this many bytes.
     pub fn limit(&self, blocks: u64, bytes: u64) {
         self.shared.blocks_left.store(blocks, Relaxed);
         self.shared.bytes_left.store(bytes, Relaxed);
@@ -185,8 +185,8 @@ impl Flows {
         self.shared.bytes_left.load(Relaxed) == 0 || self.is_over(true) || self.is_over(false)
     }
 
-    /// Returns `true` if all workers that send or make requests (`leads`), or all others, have ended. Returns `false`
-    /// if there are none.
+    /// Returns `true` if all workers that send or make requests (`leads`), or all others, have ended.
+    /// Returns `false` if there are none.
     pub fn is_over(&self, leads: bool) -> bool {
         let mut of = self.numbers(leads).peekable();
         of.peek().is_some() && of.all(|number| self.has_ended(number))

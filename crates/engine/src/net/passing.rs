@@ -18,8 +18,8 @@ pub(super) const CALL_BYTES: u32 = 1 << 20;
 /// The memory of a socket's blocks.
 pub(super) enum Block {
     Heap(Vec<u8>),
-    /// Dedicated pages. The kernel may still read them after the socket is closed, so their addresses must not be
-    /// reused.
+    /// Dedicated pages. The kernel may still read them after the socket is closed, so
+    /// their addresses must not be reused.
     Lent(Region, usize),
 }
 
@@ -128,8 +128,8 @@ impl Passer {
         }
     }
 
-    /// Takes the kernel's reports on zero-copy sends since the last call: the number that it copied after all, and the
-    /// total.
+    /// Takes the kernel's reports on zero-copy sends since the last call: the number that it
+    /// copied after all, and the total.
     pub(super) fn take_told(&mut self, fd: RawFd) -> [u64; 2] {
         match self {
             #[cfg(target_os = "linux")]
@@ -179,8 +179,8 @@ impl Lender {
         Ok(Lender { pipe, held: 0, at: 0 })
     }
 
-    /// Sends bytes of the repeated block. The block never changes, so it does not matter when the kernel reads the
-    /// pages.
+    /// Sends bytes of the repeated block. The block never changes, so it does not matter
+    /// when the kernel reads the pages.
     pub(super) fn send(&mut self, fd: RawFd, block: &mut [u8], length: usize) -> Completion {
         use std::os::fd::AsRawFd;
         if self.held == 0 {
@@ -275,8 +275,8 @@ impl Told {
             if got < 0 {
                 return;
             }
-            // After length, level and type: errno (4 bytes), origin, type, code, padding, then the first and the last
-            // call.
+            // After length, level and type: errno (4 bytes), origin, type, code, padding, then
+            // the first and the last call.
             let [kind, numbers] = [control[2].to_ne_bytes(), control[3].to_ne_bytes()];
             let word = |at: usize| u32::from_ne_bytes([numbers[at], numbers[at + 1], numbers[at + 2], numbers[at + 3]]);
             if kind[4] != ORIGIN {

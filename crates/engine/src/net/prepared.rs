@@ -35,8 +35,8 @@ pub(super) struct Prepared {
     pub(super) fd: RawFd,
     pub(super) work: NetWork,
     pub(super) other: Option<SocketAddr>,
-    /// Moves the bytes of a stream. Declared before its memory, so that nothing is in flight when the memory is
-    /// dropped.
+    /// Moves the bytes of a stream. Declared before its memory, so that nothing is in
+    /// flight when the memory is dropped.
     pub(super) passer: Passer,
     pub(super) buffer: Block,
     /// Maximum number of blocks per op.
@@ -149,8 +149,8 @@ mod tests {
     use super::*;
     use plumb_workload::PerSecond;
 
-    // Protects per-packet pacing: trains are used only if single calls cannot keep up, and never for blocks with
-    // separate due times.
+    // Protects per-packet pacing: trains are used only if single calls cannot keep up, and never
+    // for blocks with separate due times.
     #[test]
     fn trains_are_as_short_as_the_rate_allows() {
         let udp = |rate: Option<f64>, trains| {

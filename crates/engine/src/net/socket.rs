@@ -266,8 +266,8 @@ impl TcpFacts {
 /// Maximum number of vectors per call.
 const VECTORS: usize = 16;
 
-/// Calls `call` with a message that sends from, or receives into, the same block repeatedly. The block stays in the
-/// processor's cache.
+/// Calls `call` with a message that sends from, or receives into, the same block repeatedly. The
+/// block stays in the processor's cache.
 pub(super) fn with_vectors<R>(
     block: *mut u8,
     size: usize,
@@ -314,8 +314,8 @@ pub(super) fn ask(fd: RawFd, events: i16, poll_us: u32) -> bool {
     }
 }
 
-/// Accepts the next connection from this address and closes those from others. The connection inherits the timeouts of
-/// its listener.
+/// Accepts the next connection from this address and closes those from others. The connection
+/// inherits the timeouts of its listener.
 pub(super) fn accepted(fd: RawFd, of: Option<IpAddr>) -> Result<OwnedFd, Errno> {
     // SAFETY: the descriptor belongs to a flow, which outlives its worker.
     let listener = unsafe { BorrowedFd::borrow_raw(fd) };
@@ -338,8 +338,8 @@ pub(super) fn send(fd: RawFd, block: &mut [u8], from: usize, length: usize) -> C
 #[inline]
 pub(super) fn receive(fd: RawFd, block: &mut [u8], length: usize) -> Completion {
     with_vectors(block.as_mut_ptr(), block.len(), 0, length, |message| {
-        // SAFETY: the vectors point into the block, which is borrowed mutably for the call; the received bytes are
-        // never read.
+        // SAFETY: the vectors point into the block, which is borrowed mutably for the call;
+        // the received bytes are never read.
         completion(unsafe { libc::recvmsg(fd, message, 0) })
     })
 }

@@ -115,8 +115,8 @@ fn a_file_arrives_as_it_was() {
     }
 }
 
-// Protects the payload: each block arrives whole and in order, with every way of passing bytes and wherever a call
-// ends.
+// Protects the payload: each block arrives whole and in order, with every way of passing
+// bytes and wherever a call ends.
 #[cfg(target_os = "linux")]
 #[test]
 fn blocks_arrive_as_they_are_however_they_pass() {
@@ -204,8 +204,8 @@ fn options_reach_the_system() {
     assert_eq!(error, "cannot set the flow label: only IPv6 has flow labels; use -6");
 }
 
-// Protects pacing: each block has its own start time. A period sends as many blocks as the rate makes due in it, the
-// first one immediately.
+// Protects pacing: each block has its own start time. A period sends as many blocks as the rate makes due
+// in it, the first one immediately.
 #[test]
 fn a_rate_is_kept_block_by_block() {
     let rate = Some(PerSecond(1_000_000.0));
@@ -216,8 +216,8 @@ fn a_rate_is_kept_block_by_block() {
     assert_eq!(far.counts(0).datagrams.highest, sent);
 }
 
-// Protects datagram trains: each datagram has its number, and none is lost or counted twice on its way through the
-// kernel.
+// Protects datagram trains: each datagram has its number, and none is lost or counted twice
+// on its way through the kernel.
 #[test]
 fn trains_are_as_good_as_single_datagrams() {
     for trains in [false, true] {
@@ -298,8 +298,8 @@ fn connections_end_with_the_last_that_was_asked_for() {
     assert_eq!([&near, &far].map(|end| (end.counts(0).ops, end.counts(0).bytes)), [(50, 15_000); 2]);
 }
 
-// Protects tools whose datagrams have no header: any size works, responses may be longer than requests, and an empty
-// datagram ends the run.
+// Protects tools whose datagrams have no header: any size works, responses may be longer than requests, and
+// an empty datagram ends the run.
 #[test]
 fn bare_datagrams_need_no_header() {
     let bare = NetWork { bare: true, response: 900, ..NetWork::stream(NetOp::Request, Transport::Udp, 1) };
@@ -347,8 +347,8 @@ fn sizes_out_of_range_are_refused() {
     assert_eq!(error.to_string(), "block must be from 16 to 65507 bytes");
 }
 
-// Protects users who send a named file with sendfile(2): its first block is sent repeatedly, regardless of the rest of
-// the file.
+// Protects users who send a named file with sendfile(2): its first block is sent repeatedly, regardless
+// of the rest of the file.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_first_block_of_a_file_is_sent_again_and_again() {

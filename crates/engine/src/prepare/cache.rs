@@ -16,8 +16,8 @@ use thiserror::Error;
 /// A target counts as cold if at most this percentage of its bytes is resident. Source: check A2.
 const RESIDENT_MAX_PERCENT: u64 = 1;
 
-/// Waits between residency checks. Eviction is asynchronous: pages under writeback or in another CPU's batch leave
-/// later.
+/// Waits between residency checks. Eviction is asynchronous: pages under writeback or
+/// in another CPU's batch leave later.
 const PATIENCE: [Duration; 6] = [
     Duration::from_millis(0),
     Duration::from_millis(20),
@@ -84,9 +84,9 @@ pub enum NotCold {
     Stopped,
 }
 
-/// Writes dirty pages of the targets out, evicts the targets from the page cache, and checks the result.
-/// A file on a loop device is cached twice: the pages of its image belong to another file and must be evicted
-/// separately ([`TargetFiles::open_read_only`]).
+/// Writes dirty pages of the targets out, evicts the targets from the page cache, and checks the
+/// result. A file on a loop device is cached twice: the pages of its image belong to another file
+/// and must be evicted separately ([`TargetFiles::open_read_only`]).
 ///
 /// # Errors
 /// [`NotCold`], with numbers.
@@ -179,10 +179,10 @@ const WARM_GAIN_PERCENT: u64 = 5;
 /// Maximum number of readings.
 const WARM_READINGS: u32 = 4;
 
-/// Reads the targets in order, up to the available memory. A cache full of pages that were used twice drops new pages
-/// first. If pages do not stay, this function reads each part twice in a row, so that its pages also count as used
-/// twice. It repeats that while each reading adds pages. Source: the kernel's mm/swap.c, `folio_mark_accessed`, and
-/// mm/workingset.c.
+/// Reads the targets in order, up to the available memory. A cache full of pages that were used
+/// twice drops new pages first. If pages do not stay, this function reads each part twice in a row,
+/// so that its pages also count as used twice. It repeats that while each reading adds pages.
+/// Source: the kernel's mm/swap.c, `folio_mark_accessed`, and mm/workingset.c.
 ///
 /// # Errors
 /// [`PrepareError::Read`], [`PrepareError::Stopped`].

@@ -1,6 +1,6 @@
-//! Preparation outside the measured time. Opens targets and allocates file blocks before the first phase. Before each
-//! phase, it sets the state of the page cache ([`cache`]) and holds memory back if the phase asks for that
-//! ([`pressure`]).
+//! Preparation outside the measured time. Opens targets and allocates file blocks before the first
+//! phase. Before each phase, it sets the state of the page cache ([`cache`]) and holds memory back if
+//! the phase asks for that ([`pressure`]).
 //!
 //! Everything opened for writing goes through the guard; read-only targets do not need it.
 
@@ -298,9 +298,9 @@ impl<'a> IntoIterator for &'a TargetFiles {
     }
 }
 
-/// Opens a file, files or device target, and allocates blocks for new files. `size_bytes` is the resolved size of each
-/// file; `None` means the existing length. Space is checked before anything is written. On failure, the created files
-/// are removed.
+/// Opens a file, files or device target, and allocates blocks for new files. `size_bytes` is the resolved
+/// size of each file; `None` means the existing length. Space is checked before anything is written. On
+/// failure, the created files are removed.
 ///
 /// An existing file at an absolute path that no phase writes to is opened unchanged, whatever its `prepare` setting.
 ///

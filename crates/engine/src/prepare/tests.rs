@@ -201,8 +201,8 @@ fn can_be_cold(files: &TargetFiles) -> bool {
     !in_memory
 }
 
-/// Returns `true` if `resident_bytes` is the whole file, less 1 %. The kernel may have reclaimed a page since, as DAMON
-/// does.
+/// Returns `true` if `resident_bytes` is the whole file, less 1 %. The kernel may have reclaimed
+/// a page since, as DAMON does.
 fn is_all(resident_bytes: u64) -> bool {
     (SIZE - SIZE / 100..=SIZE).contains(&resident_bytes)
 }

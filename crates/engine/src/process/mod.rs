@@ -1,5 +1,5 @@
-//! Process settings of a worker (user, CPUs, priority, control group). They apply to the calling thread, before its
-//! clock starts.
+//! Process settings of a worker (user, CPUs, priority, control group). They apply to the
+//! calling thread, before its clock starts.
 #![allow(unsafe_code)]
 
 pub(crate) mod cgroup;
@@ -69,8 +69,8 @@ pub(crate) enum CommandProblem {
     Start(#[from] io::Error),
 }
 
-/// Applies the rules to the calling thread. The user is changed last, because the other settings may need the rights of
-/// the original user.
+/// Applies the rules to the calling thread. The user is changed last, because the other settings may need
+/// the rights of the original user.
 ///
 /// # Errors
 /// The setting that failed.
@@ -163,8 +163,8 @@ fn set_memory_nodes(nodes: &NodeMemory) -> io::Result<()> {
         *word |= 1 << (node % 64);
     }
     let (pointer, bits) = if nodes.is_empty() { (std::ptr::null(), 0) } else { (mask.as_ptr(), NODE_BITS + 1) };
-    // SAFETY: the kernel reads the mask, which outlives the call and has the number of bits passed, or is null with 0
-    // bits.
+    // SAFETY: the kernel reads the mask, which outlives the call and has the number of bits passed,
+    // or is null with 0 bits.
     returned(unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, pointer, bits) })
 }
 

@@ -1,5 +1,5 @@
-//! Files as one op each: made, looked at and removed with all that belongs to that, by their own names or by those that
-//! their directory gives.
+//! Files as one op each: created, read or removed with all the necessary calls, by their own names or
+//! by those found in their directory.
 
 use super::descriptor::{close, errno, nothing, write_whole};
 use super::named_places::NamedPlaces;
@@ -35,7 +35,8 @@ impl Directories {
         Ok(0)
     }
 
-    /// Reads to the end of the listing and closes it. A file that is left is one that nobody counted on.
+    /// Reads to the end of the listing and closes it. Another entry is an error, because the
+    /// directory has more files than expected.
     pub(super) fn end_list(&mut self) -> Completion {
         let Some(mut listing) = self.listing.take() else { return Err(Errno(libc::EBADF)) };
         match next_name(&mut listing.entries)? {
@@ -54,7 +55,7 @@ impl Directories {
         Ok(0)
     }
 
-    /// One file.
+    /// Makes the op of one file.
     pub(super) fn of_file(
         &mut self,
         files: &mut NamedPlaces,
@@ -96,7 +97,7 @@ impl Directories {
         Ok(done)
     }
 
-    /// The next file that the directory names.
+    /// Makes the op of the next file in the open directory.
     fn listed(&mut self, step: &FileStep, memory: &mut [u8]) -> Completion {
         let listing = self.listing.as_mut().ok_or(Errno(libc::EBADF))?;
         let Some(entry) = next_name(&mut listing.entries)? else { return Err(Errno(libc::ENOENT)) };
@@ -130,7 +131,7 @@ fn open(files: &mut NamedPlaces, number: u32) -> Result<OwnedFd, Errno> {
     files.call(number.into(), |directory, name| crate::raw_open::openat(directory, name, flags, Mode::empty()))
 }
 
-/// The next entry whose name begins with no dot.
+/// Returns the next entry whose name does not begin with a dot.
 fn next_name(entries: &mut Dir) -> Result<Option<rustix::fs::DirEntry>, Errno> {
     loop {
         match entries.read() {
@@ -145,7 +146,7 @@ fn next_name(entries: &mut Dir) -> Result<Option<rustix::fs::DirEntry>, Errno> {
     }
 }
 
-/// Asks about a file, and reads it where there is something in it.
+/// Stats a file, and reads it if it is not empty.
 fn look(directory: BorrowedFd<'_>, path: &CStr, memory: &mut [u8]) -> Completion {
     let found = rustix::fs::statat(directory, path, AtFlags::empty()).map_err(errno)?;
     let length = found.st_size as u64;

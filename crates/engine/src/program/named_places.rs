@@ -7,7 +7,7 @@ use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-/// Limit of open directories for a worker whose named files are in subdirectories of those that the user typed.
+/// Maximum number of open directories of a worker whose named files are in subdirectories of those that the user typed.
 const DIRECTORIES: u64 = 256;
 
 /// Named files, and their open directories.

@@ -1,14 +1,14 @@
 //! The ops that a program yields.
 //!
-//! What happens where nothing can be done: over a file set, a step without a candidate (`unlink` with no file, `create` with
-//! no free name, any step on a handle that is closed) is skipped and counted. Loops without a mix end when a whole time
-//! through yielded nothing, because then nothing ever will. A program without a mix ends when a whole pass had steps to skip
-//! and nothing to do but wait; one with a mix, where chance may yet choose a step that can be done, when a million
-//! instructions in a row yielded nothing.
+//! A step that cannot be made is skipped and counted. Over a file set, this is a step without a candidate: `unlink`
+//! with no file, `create` with no free name, or any step on a closed handle. A loop without a mix ends after a complete
+//! iteration that yielded nothing, because no later one will yield anything either. A program without a mix ends after
+//! a pass that skipped steps and otherwise only waited. With a mix, a later draw may choose a step that can be made, so
+//! such a program ends after a million instructions in a row that yielded nothing.
 //!
-//! Coordination between workers is to be further instructions: waiting for and posting to semaphores, and stopping at a
-//! count, yield ops that the worker's loop executes against shared state outside the clock, as it does with
-//! [`OpKind::Delay`]; shared rates belong to the pacer.
+//! Coordination between workers is meant to be added as further instructions. Waiting for and posting to semaphores,
+//! and stopping at a count, would yield ops that the worker's loop executes against shared state outside the clock, as
+//! it does with [`OpKind::Delay`]. Shared rates belong to the pacer.
 
 use super::compile::{Chance, Choose, Compiled, Instruction};
 use super::cursor::{Cursor, TransferPlan};
@@ -25,7 +25,7 @@ use plumb_workload::program::{TreeStep, Wall};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// This many instructions in a row without an op end a program with a mix.
+/// A program with a mix ends after this many instructions in a row without an op.
 const IDLE_INSTRUCTIONS_MAX: u32 = 1 << 20;
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -34,14 +34,14 @@ struct Counter {
     yielded_before: u64,
 }
 
-/// A place in the list of files of an `each`.
+/// A position in the list of files of an `each`.
 #[derive(Debug, Clone, Copy)]
 struct Within {
     place: usize,
     file: u32,
 }
 
-/// What has been yielded; delays are no work.
+/// Counts of yielded ops; delays do not count as work.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct YieldedSoFar {
     yielded: u64,
@@ -52,32 +52,32 @@ struct YieldedSoFar {
 /// Yields the ops of a program to one worker.
 pub(crate) struct ProgramSource {
     program: Arc<Compiled>,
-    /// Number of the worker in its group: its own file.
+    /// Number of the worker in its group, which is also its own file.
     worker: u32,
     at: usize,
     cursor: Cursor,
-    /// When a transfer began that repeats for a time.
+    /// Start of a transfer that repeats for a time.
     rounds_began: Option<Instant>,
     transfers: bool,
-    /// Where others are met that cannot go on without this worker, although it has ended.
+    /// Whether the worker, which has ended, still comes to the meetings for which others wait.
     keeps_appointments: bool,
-    /// Of a file set, where the worker stands in it.
+    /// The worker's walk through a file set.
     set: Option<Box<SetWalk>>,
-    /// Places in the file lists of the surrounding `each`.
+    /// Positions in the file lists of the surrounding `each`.
     places: Vec<Within>,
-    /// What PostMark's part does, where there is one.
+    /// State of a PostMark step, if there is one.
     mill: Option<Box<Mill>>,
     /// The walk of each step over trees.
     walks: Vec<TreeWalk>,
     walls: Walls,
-    /// Items or records that were done when a wall was met.
+    /// Number of items or records done when a wall was met.
     at_wall: Option<u64>,
     counters: Vec<Counter>,
     draws: StepDraws,
     progress: Progress,
 }
 
-/// The random numbers of steps, a generator for each choice.
+/// Random numbers of steps, with one generator per kind of choice.
 struct StepDraws {
     picks: Rng,
     sizes: Rng,
@@ -91,11 +91,11 @@ struct Progress {
     transactions: u64,
     yielded: Yielded,
     worked: u64,
-    /// Steps that were skipped for want of a file, a name or an open handle.
+    /// Steps skipped because there was no file, name or open handle.
     skipped: u64,
-    /// Those numbers when the pass began.
+    /// Counts at the beginning of the pass.
     before: YieldedSoFar,
-    /// Instructions since the last op.
+    /// Number of instructions since the last op.
     idle: u32,
     ended: bool,
 }
@@ -105,7 +105,7 @@ impl Progress {
         YieldedSoFar { yielded: self.yielded.ops, worked: self.worked, skipped: self.skipped }
     }
 
-    /// Counts a pass. Returns `true` if nothing came of it.
+    /// Counts a pass. Returns `true` if it did nothing.
     fn end_pass(&mut self) -> bool {
         let now = self.so_far();
         let worked = now.worked > self.before.worked;
@@ -119,16 +119,16 @@ impl Progress {
     }
 }
 
-/// Where the workers of a phase meet, and what they know of earlier walls.
+/// Meetings of a phase's workers, and the results of earlier walls.
 #[derive(Default)]
 pub(super) struct Walls {
     pub(super) meeting: Option<WallMeeting>,
     pub(super) mark: Arc<WallMark>,
-    /// With whom it passes walls record by record.
+    /// Ranks that pass walls together, record by record.
     pub(super) in_step: Option<InStep>,
 }
 
-/// What came of an instruction.
+/// Result of an instruction.
 enum Came {
     Op(CallOp),
     Nothing,
@@ -136,8 +136,9 @@ enum Came {
 }
 
 impl ProgramSource {
-    /// A worker's source: the program from its start, over the state that the phase before left of a file set. `passes` is
-    /// how often the steps run through; without it, they run until the phase ends or nothing can be done any more.
+    /// Creates a worker's source at the start of the program. `set` is the state that the previous phase left of
+    /// a file set. `passes` is the number of passes through the steps; `None` runs until the phase ends or
+    /// nothing can be done any more.
     pub(crate) fn new(
         program: &Arc<Compiled>,
         worker: u32,
@@ -169,14 +170,14 @@ impl ProgramSource {
         }
     }
 
-    /// With what earlier phases have drawn of a run of PostMark, where this is one.
+    /// Continues after the draws of earlier phases, if the program is a run of PostMark.
     pub(super) fn after_draws(self, kept: &Arc<KeptDraws>) -> ProgramSource {
         let part = self.program.postmark.as_ref();
         let mill = part.map(|part| Box::new(Mill::new(&part.0, part.1, self.worker, kept)));
         ProgramSource { mill, ..self }
     }
 
-    /// Over these trees, where there are some; workers meet at `walls`. Orders of items are shuffled here.
+    /// Walks over these trees, if there are any; workers meet at `walls`. Orders of items are shuffled here.
     ///
     /// # Errors
     /// An order does not fit into memory.
@@ -192,12 +193,12 @@ impl ProgramSource {
         Ok(ProgramSource { walks, walls, ..self })
     }
 
-    /// Items or records that were done when the wall of the phase was met.
+    /// Returns the number of items or records done when the phase's wall was met.
     pub(super) fn at_wall(&self) -> Option<u64> {
         self.at_wall
     }
 
-    /// The next op of a step over trees.
+    /// Returns the next op of a step over trees.
     fn next_of_trees(&mut self, number: u32) -> Option<CallOp> {
         let walk = self.walks.get_mut(number as usize)?;
         let op = walk.next(self.walls.meeting.as_ref(), &self.walls.mark, &mut self.at_wall);
@@ -207,7 +208,7 @@ impl ProgramSource {
         op
     }
 
-    /// The next op of a transfer that begins again for so long.
+    /// Returns the next op of a transfer that restarts until `time` is over.
     fn next_in_rounds(&mut self, number: u32, time: Duration) -> Option<CallOp> {
         let plan = self.program.transfers.get(number as usize)?;
         let began = *self.rounds_began.get_or_insert_with(Instant::now);
@@ -222,7 +223,7 @@ impl ProgramSource {
         op
     }
 
-    /// The next op of a transfer that ends at a wall.
+    /// Returns the next op of a transfer that ends at a wall.
     fn next_before_wall(&mut self, number: u32) -> Option<CallOp> {
         let plan = self.program.transfers.get(number as usize)?;
         if let Some(wall) = plan.wall()
@@ -249,19 +250,19 @@ impl ProgramSource {
         plan.next(&mut self.cursor)
     }
 
-    /// From here on, without transfers and without what PostMark's part would do.
+    /// Omits transfers and the work of a PostMark step from now on.
     pub(super) fn leave_out_transfers(&mut self) {
         self.transfers = false;
     }
 
-    /// The worker has ended before its steps have, and makes only what others wait for: their meetings, and calls that are made
-    /// together. With or without its transfers.
+    /// Continues a worker that has ended early, but only with the steps that others wait for: meetings, and collective
+    /// calls. `with_transfers` says whether transfers are included.
     pub(super) fn take_part_only(&mut self, with_transfers: bool) {
         self.transfers = with_transfers;
         self.keeps_appointments = true;
     }
 
-    /// Comes to the wall of a transfer that is left out, where others wait there.
+    /// Comes to the wall of an omitted transfer if others wait there.
     fn keep_appointment_at_wall(&mut self, number: u32) {
         let waits = |plan: &TransferPlan| matches!(plan.wall(), Some(Wall::After(_)));
         if self.keeps_appointments
@@ -272,30 +273,30 @@ impl ProgramSource {
         }
     }
 
-    /// How far it came, so that another process can go the same way again.
+    /// Returns the progress, so that another process can repeat the same ops.
     pub(crate) fn yielded(&self) -> &Yielded {
         &self.progress.yielded
     }
 
-    /// Steps that were skipped for want of a file, a name or an open handle.
+    /// Returns the number of steps skipped because there was no file, name or open handle.
     #[cfg(test)]
     pub(crate) fn skipped(&self) -> u64 {
         self.progress.skipped
     }
 
-    /// What is left of a worker's share of a file set, for the next phase.
+    /// Returns the state of a worker's share of a file set, for the next phase.
     pub(crate) fn into_state(self) -> Option<SetState> {
         self.set.map(|set| set.into_state())
     }
 
-    /// After the last instruction. False ends the source.
+    /// Ends a pass after the last instruction. Returns `false` at the end of the source.
     fn end_pass(&mut self) -> bool {
         let idle = self.progress.end_pass();
         self.at = 0;
         self.progress.passes_left != Some(0) && !(idle && self.program.chance == Chance::Fixed)
     }
 
-    /// Executes the instruction at hand.
+    /// Executes the current instruction.
     #[inline]
     fn step(&mut self) -> Came {
         if self.progress.ended || self.progress.idle > IDLE_INSTRUCTIONS_MAX {
@@ -375,7 +376,7 @@ impl ProgramSource {
                 return Came::Nothing;
             }
             Instruction::EndIfWrong => {
-                // Who is stopped knows nothing of the others.
+                // A stopped worker knows nothing of the others.
                 let is_wrong = !self.transfers || self.is_anything_wrong();
                 return if is_wrong { Came::End } else { Came::Nothing };
             }
@@ -400,7 +401,7 @@ impl ProgramSource {
             Instruction::Whole { direction, handle, request } => {
                 let piece = self.set.as_mut().and_then(|set| set.whole(direction, handle, request));
                 if piece.as_ref().is_some_and(|piece| piece.goes_on) {
-                    // It stays the step at hand until its last request.
+                    // Stay at this step until its last request.
                     self.at -= 1;
                 }
                 piece.map(|piece| piece.op)
@@ -430,7 +431,7 @@ impl ProgramSource {
         }
     }
 
-    /// Whether any worker of the phase, here or elsewhere, has read what was not written.
+    /// Returns `true` if any worker of the phase, here or elsewhere, has read data that was not written.
     fn is_anything_wrong(&mut self) -> bool {
         let is_wrong = self.walls.mark.is_wrong();
         match self.walls.meeting.as_mut() {
@@ -439,7 +440,7 @@ impl ProgramSource {
         }
     }
 
-    /// An op on named files.
+    /// Completes an op on named files.
     fn named(&self, op: CallOp, file: Choose, other: Choose) -> CallOp {
         let within = self.places.last();
         let number = |choose: Choose| match choose {
@@ -447,7 +448,7 @@ impl ProgramSource {
             _ => u64::from(within.map_or(self.worker, |within| within.file)),
         };
         let other = if matches!(op.call, Call::Mkdir | Call::MkdirIfMissing) { op.other } else { number(other) };
-        // Where lengths are listed, each file of the list has its own.
+        // If lengths are listed, each file of the list has its own.
         let offset = if op.call == Call::OfFile { within.map_or(0, |within| within.place as u64) } else { op.offset };
         CallOp { file: number(file), other, offset, ..op }
     }

@@ -46,8 +46,8 @@ pub(super) struct KindBuckets {
     pub(super) completion: Buckets,
 }
 
-/// Everything that one worker records. The counters come first, together in one page: a reader of totals touches
-/// nothing else.
+/// Everything that one worker records. The counters come first, together in one page: a
+/// reader of totals touches nothing else.
 #[repr(C, align(4096))]
 pub(crate) struct WorkerCells {
     /// A bit for each recorded kind, plus [`RESPONSES`] and [`SUBMISSIONS`].
@@ -163,8 +163,8 @@ pub(super) fn add(cell: &AtomicU64, amount: u64) {
 /// Adds a time to a distribution.
 #[inline(always)]
 pub(super) fn add_time(sums: &TimeSums, buckets: &Buckets, ns: u64) {
-    // SAFETY: `bucket` maps every u64 below BUCKETS, which is the length. A bounds check would cost two instructions
-    // per op.
+    // SAFETY: `bucket` maps every u64 below BUCKETS, which is the length. A bounds check
+    // would cost two instructions per op.
     add(unsafe { buckets.get_unchecked(bucket(ns)) }, 1);
     add(&sums.sum_ns, ns);
     if !ns > sums.min_complement.load(Relaxed) {

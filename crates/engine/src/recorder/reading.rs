@@ -33,8 +33,8 @@ pub(crate) struct KindReading {
     pub(crate) untimed: u64,
 }
 
-/// Number of attempts to read cells while they are being reset. The process that resets them may have been killed
-/// halfway.
+/// Number of attempts to read cells while they are being reset. The process that resets
+/// them may have been killed halfway.
 const READING_TRIALS: u32 = 1000;
 
 impl Reading {

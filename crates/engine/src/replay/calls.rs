@@ -281,8 +281,8 @@ fn open_beside(directories: &mut OpenDirectories, file: u32) -> Result<OwnedFd, 
     })
 }
 
-/// Compares a result with the recorded one. Returns the outcome for the replay's statistics, and the replayed result if
-/// it differs.
+/// Compares a result with the recorded one. Returns the outcome for the replay's statistics, and
+/// the replayed result if it differs.
 fn compare(act: CallAct, recorded: i64, replayed: Completion) -> (Completion, Option<i64>) {
     match (recorded, replayed) {
         // The recorded error occurred again.

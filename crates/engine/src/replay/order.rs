@@ -90,8 +90,8 @@ impl Asking<'_> {
     }
 }
 
-/// Parents of directories and files. There are few directories and many names, so each name's ancestors are found by
-/// walking up.
+/// Parents of directories and files. There are few directories and many names, so each name's
+/// ancestors are found by walking up.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ancestors {
     /// Parent directory of each file, followed by the parent of each directory; `u32::MAX` above the root.

@@ -23,8 +23,8 @@ pub(crate) struct Taus88 {
     words: [u32; 3],
 }
 
-/// Returns the initial words of a generator. Words are at most `most`, and each is at least the minimum of its
-/// component.
+/// Returns the initial words of a generator. Words are at most `most`, and each is at
+/// least the minimum of its component.
 fn seeded<const WORDS: usize>(seed: u64, factor: u64, most: u64, least: [u64; WORDS]) -> [u64; WORDS] {
     let mut word = FIRST_WORD;
     least.map(|least| {

@@ -85,8 +85,8 @@ impl AioBlocks {
         Some(if error == 0 { Ok(moved as u64) } else { Err(Errno(error)) })
     }
 
-    /// Waits until a block completes, a signal arrives, or the timeout (ns) expires. The caller checks the blocks to
-    /// see which.
+    /// Waits until a block completes, a signal arrives, or the timeout (ns) expires. The caller
+    /// checks the blocks to see which.
     pub(crate) fn suspend(&mut self, slots: impl Iterator<Item = usize>, timeout_ns: Option<u64>) {
         self.watched.clear();
         self.watched.extend(slots.map(|slot| &raw const self.blocks[slot]));

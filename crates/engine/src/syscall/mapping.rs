@@ -27,8 +27,8 @@ impl Drop for Mapping {
 }
 
 impl Mapping {
-    /// Maps `length` bytes of an open file, which should be at least that long: touching a page beyond its end raises
-    /// SIGBUS.
+    /// Maps `length` bytes of an open file, which should be at least that long: touching a
+    /// page beyond its end raises SIGBUS.
     pub(crate) fn new(fd: RawFd, length: u64, access: FileAccess) -> io::Result<Mapping> {
         let protection = match access {
             FileAccess::Read => libc::PROT_READ,

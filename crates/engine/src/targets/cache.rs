@@ -40,8 +40,8 @@ impl OpenTargets {
         Ok(())
     }
 
-    /// Brings the phase's targets into the requested cache state. Returns the changes made, and those that failed, with
-    /// the reason.
+    /// Brings the phase's targets into the requested cache state. Returns the changes made, and
+    /// those that failed, with the reason.
     pub(crate) fn apply_cache_policy(
         &mut self,
         phase: &Phase,
@@ -131,9 +131,9 @@ fn apply_to_files(
     Ok(())
 }
 
-/// Evicts the images below a path on loop devices. A file on a loop device is cached twice, and both copies must be
-/// cold. Failures (an image in memory, or in use by another program) are ignored: the checks inspect the device's own
-/// statistics.
+/// Evicts the images below a path on loop devices. A file on a loop device is cached twice, and both
+/// copies must be cold. Failures (an image in memory, or in use by another program) are ignored: the
+/// checks inspect the device's own statistics.
 fn evict_images_under(path: &Path, setting: &Setting<'_>, observer: &mut dyn Observer, done: &mut CachePreparation) {
     let images = stack::of_path(path).stack.into_iter().filter_map(|layer| Some((layer.name, layer.backing_file?)));
     let (names, images): (Vec<String>, Vec<PathBuf>) = images.map(|(name, file)| (name, PathBuf::from(file))).unzip();

@@ -389,8 +389,8 @@ fn open_job_files(
     }
 }
 
-/// Returns the content of a job's own writes if it is not plain random bytes. The files that the job reads are laid out
-/// with that content.
+/// Returns the content of a job's own writes if it is not plain random bytes. The files that the job reads
+/// are laid out with that content.
 fn special_content(
     member: &WorkerGroup,
     setting: &Setting<'_>,

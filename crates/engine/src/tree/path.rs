@@ -9,9 +9,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Size of the longest path that a [`TreeShape`](super::TreeShape) writes. It consists of a link's way up (3 bytes a
-/// level), the way down (`d00000000/` at its longest, with at most [`MAX_DEPTH`](super::MAX_DEPTH) levels of `d00/`),
-/// and a name.
+/// Size of the longest path that a [`TreeShape`](super::TreeShape) writes. It consists of a link's way up (3
+/// bytes a level), the way down (`d00000000/` at its longest, with at most [`MAX_DEPTH`](super::MAX_DEPTH)
+/// levels of `d00/`), and a name.
 const CAPACITY: usize = 320;
 
 /// A path relative to the root of a tree, in a fixed buffer, always NUL-terminated.
@@ -68,8 +68,8 @@ impl PathBuffer {
         self.terminate();
     }
 
-    /// Appends the `count` digits of `number` in base `base`, each as `letter` and a decimal number, separated by
-    /// slashes: `d12/d06`.
+    /// Appends the `count` digits of `number` in base `base`, each as `letter` and a
+    /// decimal number, separated by slashes: `d12/d06`.
     #[inline]
     pub(super) fn push_numbers(&mut self, letter: u8, count: usize, digits: usize, number: u64, base: u64) {
         let each = digits + 2;
@@ -137,8 +137,8 @@ pub(crate) fn write_number(field: &mut [u8], number: u64) {
     debug_assert_eq!(rest, 0, "{number} has too many digits");
 }
 
-/// Writes the paths of one tree. Most files are in the same directory as the previous file; for those, only the
-/// trailing number is rewritten.
+/// Writes the paths of one tree. Most files are in the same directory as the previous file; for those,
+/// only the trailing number is rewritten.
 #[derive(Debug)]
 pub struct PathWriter {
     shape: Arc<TreeShape>,

@@ -190,8 +190,8 @@ impl TreeShape {
         self.push_file(file, buffer);
     }
 
-    /// Writes the target of a symbolic link that replaces any of the files and leads to `file`, such as
-    /// `../../d00/d01/f00000007`.
+    /// Writes the target of a symbolic link that replaces any of the files and
+    /// leads to `file`, such as `../../d00/d01/f00000007`.
     pub(crate) fn write_link(&self, file: FileId, buffer: &mut PathBuffer) {
         buffer.clear();
         for _ in 0..self.depth {

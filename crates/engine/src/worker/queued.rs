@@ -159,8 +159,8 @@ where
         by_priority: context.priorities.is_some(),
         apart,
     };
-    // The next op while it may not start yet. It is drawn before waiting, so that the loop never waits for an op that
-    // does not exist.
+    // The next op while it may not start yet. It is drawn before waiting, so that the loop never waits for
+    // an op that does not exist.
     let mut early: Option<BlockOp> = None;
     // Completions beyond the number that may be taken at once. They count as still in flight.
     let mut held: VecDeque<Done> = VecDeque::with_capacity(if most < depth { depth } else { 0 });

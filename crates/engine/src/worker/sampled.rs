@@ -9,8 +9,8 @@ use crate::clock::{Clock, Ticks};
 use crate::recorder::Recorder;
 use plumb_workload::OpKind;
 
-/// One op in this many is timed by itself. Odd, so that the timed op cycles through the positions within a page, a
-/// folio or an extent.
+/// One op in this many is timed by itself. Odd, so that the timed op cycles through the positions within a
+/// page, a folio or an extent.
 const PERIOD: u32 = 15;
 /// Ops that usually take no more than this are short.
 const SHORT_NS: u64 = 2_000;
@@ -58,8 +58,8 @@ impl Sampler {
         Sampler { clock, samples, short_ticks, stall_ticks, kind: OpKind::Read, length: 0, calm: 0, usual_ticks: 0 }
     }
 
-    /// Notes a timed op; `is_whole` says whether it moved all its bytes. Returns the group of untimed ops that may
-    /// follow, if any may.
+    /// Notes a timed op; `is_whole` says whether it moved all its bytes. Returns the group of untimed ops
+    /// that may follow, if any may.
     #[inline(always)]
     pub(crate) fn timed(
         &mut self,

@@ -1,10 +1,10 @@
-//! Every backend does exactly the ops that were asked for.
+//! Every backend makes exactly the requested ops.
 
 use super::common::*;
 use plumb_result::PhaseMeasurement;
 use plumb_workload::OpKind;
 
-/// Every backend and mode, with the depth that goes with it. Those of which a file system may know nothing are apart.
+/// Every backend and mode, with a suitable depth. Those that a file system may not support are listed separately.
 const BACKENDS: &[&str] = &[
     r#"backend = "auto""#,
     r#"backend = "psync""#,
@@ -97,7 +97,7 @@ fn the_backend_that_ran_is_named() {
     }
 }
 
-/// Flags that not every file system knows: they work, or each op says that they do not.
+/// Protects: a flag that the file system does not support either works, or is an error of each op.
 #[test]
 fn a_flag_that_the_file_system_does_not_know_is_an_error_of_every_op() {
     let place = Place::new();

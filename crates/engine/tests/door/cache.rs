@@ -1,4 +1,4 @@
-//! What the page cache holds when a phase begins is what the phase asked for.
+//! The page cache at the start of a phase is in the state that the phase asks for.
 
 use super::common::*;
 use plumb_engine::{Nobody, TargetView};
@@ -40,7 +40,7 @@ fn resident(targets: &[TargetView<'_>]) -> Residency {
     *seen.value().unwrap_or_else(|| panic!("root and owners are told: {seen:?}"))
 }
 
-/// Resident bytes before and after the second phase.
+/// Returns the residency before and after the second phase.
 fn around(place: &Place, cache: &str, workers: &str) -> (Residency, Residency) {
     let (mut before, mut after) = (Residency::default(), Residency::default());
     let mut spy = Spy {
@@ -128,7 +128,7 @@ fn root_memory_is_never_cold_and_says_so() {
 
 #[test]
 fn root_what_cannot_bypass_the_cache_is_cold_instead_and_the_result_says_so() {
-    // Few file systems are without direct I/O.
+    // Few file systems lack direct I/O.
     let Some(file_system) =
         Mounted::try_on_loop_in(std::path::Path::new(env!("CARGO_TARGET_TMPDIR")), "minix", 60 << 20)
     else {

@@ -1,4 +1,4 @@
-//! Recordings of calls on files, which here are made up: what is done below a directory, and that nothing is done elsewhere.
+//! Made-up recordings of calls on files: the calls below a directory, and the absence of calls elsewhere.
 
 use super::common::*;
 use plumb_engine::replay::{CallAct, CallSurvey, InitialFile, InitialFileKind, RecordedCall, RecordedCalls};
@@ -29,7 +29,7 @@ fn moves(at_us: u64, act: CallAct, file: u32, handle: u32, range: (u64, u64)) ->
     RecordedCall { offset: range.0, length: range.1, result: range.1 as i64, ..call(at_us, act, file, handle, 0) }
 }
 
-/// A file is made, written, read, renamed and removed by one thread, and another reads one that was there.
+/// One thread creates, writes, reads, renames and removes a file, and another reads an existing one.
 fn plain() -> Made {
     let calls = vec![
         call(0, CallAct::Mkdir, 1, 0, 0),
@@ -98,7 +98,7 @@ impl Made {
             }
             Some("nothing") => Made { calls: Vec::new(), ..plain() },
             Some("other") => {
-                // Nobody makes it, and it was recorded as if it were there.
+                // No call creates the file, although it was recorded as existing.
                 let mut made = plain();
                 made.calls.insert(0, RecordedCall { aux: 0, ..call(0, CallAct::Open, 3, 30, 29) });
                 made
@@ -177,7 +177,7 @@ fn text(path: &str, replay: &str, target: &str) -> String {
     )
 }
 
-/// Sees which files there are when the workers are ready.
+/// Keeps the list of files that exist when the workers are ready.
 #[derive(Default)]
 struct Looks(Vec<PathBuf>);
 
@@ -250,7 +250,7 @@ fn a_simulated_device_keeps_times_exactly() {
     }
 }
 
-/// Nothing that a recording says leads out of its directory, nor ends the program.
+/// Protects: a recording can neither leave its directory nor end the program.
 #[test]
 fn a_hostile_recording_does_nothing_elsewhere() {
     let outside = tempfile::tempdir().unwrap();

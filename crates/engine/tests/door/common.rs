@@ -1,4 +1,4 @@
-//! What the tests share: a place to run in, somebody who looks on, and small file systems.
+//! Shared helpers of the tests: a place to run in, an observer, and small file systems.
 
 use plumb_engine::guard::Permissions;
 use plumb_engine::signals::StopFlag;
@@ -14,11 +14,11 @@ use std::sync::{Arc, PoisonError, RwLock, mpsc};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Held for writing by a run that forks. Its workers inherit every open descriptor of this program, so that they would
-/// hold the devices and listeners of other tests' runs, and the guard would see another process with their files open.
+/// Held for writing by a run that forks. Its workers inherit every open descriptor of this program. They would hold the
+/// devices and listeners of other tests' runs, and the guard would see another process with their files open.
 static FORKS: RwLock<()> = RwLock::new(());
 
-/// A place to run workloads in, which is gone afterwards.
+/// A place to run workloads in, which is removed afterwards.
 pub(crate) struct Place {
     base: TempDir,
     state: TempDir,
@@ -33,7 +33,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Beside the compiled tests: more often a real file system than /tmp.
+    /// Next to the compiled tests: more often a real file system than /tmp.
     pub(crate) fn new() -> Place {
         Place::on(Path::new(env!("CARGO_TARGET_TMPDIR")))
     }
@@ -58,7 +58,7 @@ impl Place {
         self.state.path()
     }
 
-    /// Runs a workload whose text is right, watched by `observer`.
+    /// Runs a workload whose text is valid, watched by `observer`.
     pub(crate) fn try_run(&self, text: &str, observer: &mut dyn Observer) -> Result<Measurement, EngineError> {
         let workload = workload(text);
         let forks = workload.phase.iter().flat_map(|phase| &phase.workers).any(|group| group.run_as == RunAs::Process);
@@ -99,40 +99,40 @@ impl Place {
         self.watch(text, &mut Nobody)
     }
 
-    /// The only phase of a workload.
+    /// Runs a workload of one phase, and returns that phase.
     pub(crate) fn phase(&self, text: &str) -> PhaseMeasurement {
         let mut measurement = self.run(text);
         assert_eq!((measurement.phases.len(), measurement.interrupted), (1, false));
         measurement.phases.remove(0)
     }
 
-    /// Where relative paths of jobs begin.
+    /// Base of the relative paths of jobs.
     pub(crate) fn base(&self) -> &Path {
         self.base.path()
     }
 
-    /// Test directories that are still there.
+    /// Returns the test directories that still exist.
     pub(crate) fn left_behind(&self) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(self.base.path()).unwrap().map(|entry| entry.unwrap().path());
         entries.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("plumb-test-")).collect()
     }
 }
 
-/// Reads a workload, with the line that is wrong if one is.
+/// Parses a workload; panics with the line of an error.
 pub(crate) fn workload(text: &str) -> Workload {
     plumb_workload_text::native::parse("test.toml", text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// Does something with a name and the targets.
+/// Called with a name and the targets.
 type Hook<'a> = Box<dyn FnMut(&str, &[TargetView<'_>]) + 'a>;
 
-/// Does something with what it is told.
+/// Called with the value reported to the observer.
 type Told<'a, T> = Box<dyn FnMut(&T) + 'a>;
 
-/// Does something with a text.
+/// Called with the reported text.
 type Heard<'a> = Box<dyn FnMut(&str) + 'a>;
 
-/// Looks on, keeps what it was told in order, and does what a test wants at each point.
+/// Observes a run, logs the calls in order, and runs a test's hook at each point.
 #[derive(Default)]
 pub(crate) struct Spy<'a> {
     /// `ready`, `begins NAME`, `clock NAME`, `stopped NAME`, `simulated NAME`; neither preparations nor intervals.
@@ -199,7 +199,7 @@ impl Observer for Spy<'_> {
     }
 }
 
-/// Everything below a root that is no directory, in order.
+/// Returns everything below a root except directories, in order.
 pub(crate) fn tree_files(root: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![root.to_owned()];
@@ -217,17 +217,17 @@ pub(crate) fn tree_files(root: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Completed ops of one kind.
+/// Returns the completed ops of one kind.
 pub(crate) fn count(phase: &PhaseMeasurement, kind: OpKind) -> u64 {
     phase.ops.get(&kind).map_or(0, |op| op.count)
 }
 
-/// Bytes of one kind.
+/// Returns the bytes of one kind of op.
 pub(crate) fn bytes(phase: &PhaseMeasurement, kind: OpKind) -> u64 {
     phase.ops.get(&kind).map_or(0, |op| op.bytes)
 }
 
-/// What must be true of every phase, whatever it did.
+/// Checks the invariants of every phase.
 pub(crate) fn consistent(phase: &PhaseMeasurement) {
     let name = &phase.name;
     for (kind, op) in &phase.ops {
@@ -253,11 +253,11 @@ pub(crate) fn consistent(phase: &PhaseMeasurement) {
     assert!(counted >= listed.len() as u64, "{name}: all faults are counted: {counted} of {listed:?}");
 }
 
-/// Far more than anything may take, on a machine that does much else.
+/// Far longer than any test may take, even on a busy machine.
 pub(crate) const WATCHDOG: Duration = Duration::from_secs(60);
 
-/// Runs something that has to come to an end, and fails when it does not. The limit is waited for in slices, so that a
-/// machine that was suspended in between has lost one of them and no more.
+/// Runs `work`, and fails if it does not end in time. The wait is split into slices, so that a machine suspended in
+/// between loses at most one of them.
 pub(crate) fn within<T: Send + 'static>(limit: Duration, work: impl FnOnce() -> T + Send + 'static) -> T {
     const SLICE: Duration = Duration::from_millis(500);
     let (sender, receiver) = mpsc::channel();
@@ -275,7 +275,7 @@ pub(crate) fn within<T: Send + 'static>(limit: Duration, work: impl FnOnce() -> 
     panic!("it has not ended after {limit:?}")
 }
 
-/// Says out loud that a test did not run. Where everything is meant to be there, that is a failure.
+/// Prints that a test was skipped. In CI, where everything must be available, this is a failure.
 pub(crate) fn skipped(reason: &str) {
     assert!(std::env::var_os("CI").is_none(), "cannot be skipped under CI: {reason}");
     eprintln!("SKIPPED: {reason}");
@@ -294,7 +294,7 @@ pub(crate) struct Mounted {
 }
 
 impl Mounted {
-    /// A tmpfs; `None`, said out loud, where it cannot be had.
+    /// Mounts a tmpfs; prints a notice and returns `None` if that is impossible.
     pub(crate) fn tmpfs(bytes: u64) -> Option<Mounted> {
         let root = tempfile::tempdir().unwrap();
         let target = root.path().to_str().unwrap();
@@ -305,12 +305,13 @@ impl Mounted {
         Some(Mounted { root, device: None, image: None })
     }
 
-    /// `kind` is `ext4`, `xfs` or `btrfs`; `None`, said out loud, where it cannot be had.
+    /// Mounts a file system of `kind` (`ext4`, `xfs` or `btrfs`); prints a notice and
+    /// returns `None` if that is impossible.
     pub(crate) fn on_loop(kind: &str, bytes: u64) -> Option<Mounted> {
         Mounted::on_loop_in(Path::new(env!("CARGO_TARGET_TMPDIR")), kind, bytes)
     }
 
-    /// With its image, which is sparse, in a directory.
+    /// Like [`on_loop`](Mounted::on_loop), with its sparse image in a directory.
     pub(crate) fn on_loop_in(directory: &Path, kind: &str, bytes: u64) -> Option<Mounted> {
         let mounted = Mounted::try_on_loop_in(directory, kind, bytes);
         if mounted.is_none() {
@@ -319,7 +320,7 @@ impl Mounted {
         mounted
     }
 
-    /// Without a word where it cannot be had.
+    /// Like [`on_loop_in`](Mounted::on_loop_in), without a notice.
     pub(crate) fn try_on_loop_in(directory: &Path, kind: &str, bytes: u64) -> Option<Mounted> {
         let image = tempfile::NamedTempFile::new_in(directory).unwrap();
         image.as_file().set_len(bytes).unwrap();
@@ -333,7 +334,7 @@ impl Mounted {
         mounted.map(|_| file_system)
     }
 
-    /// The file that it lies in.
+    /// Image file that contains the file system.
     pub(crate) fn image(&self) -> &Path {
         self.image.as_ref().map_or(Path::new(""), |image| image.path())
     }
@@ -342,7 +343,7 @@ impl Mounted {
         self.root.path()
     }
 
-    /// The device that it lies on.
+    /// Loop device of the file system.
     pub(crate) fn device(&self) -> &str {
         self.device.as_deref().unwrap_or_default()
     }
@@ -351,7 +352,7 @@ impl Mounted {
 impl Drop for Mounted {
     fn drop(&mut self) {
         let root = self.root.path().to_str().unwrap();
-        // A worker process of another test may hold a copy of a descriptor for a moment.
+        // A worker process of another test may briefly hold a copy of a descriptor.
         for _ in 0..100 {
             if command("umount", &[root]).is_some() || command("mountpoint", &["-q", root]).is_none() {
                 break;

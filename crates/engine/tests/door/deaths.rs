@@ -20,7 +20,7 @@ fn text(size: &str, phase: &str, workers: &str) -> String {
     )
 }
 
-/// Processes that this thread has forked and not reaped.
+/// Returns the processes that this thread has forked and not reaped.
 fn children() -> Option<Vec<i32>> {
     let text = std::fs::read_to_string("/proc/thread-self/children").ok()?;
     Some(text.split_whitespace().map(|pid| pid.parse().unwrap()).collect())

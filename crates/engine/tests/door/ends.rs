@@ -1,4 +1,4 @@
-//! How phases end: limits of workers, limits that they share, time, and whose end is the phase's.
+//! Ends of phases: limits of workers, limits that they share, time, and the workers whose end ends the phase.
 
 use super::common::*;
 use plumb_workload::OpKind;
@@ -36,7 +36,7 @@ fn a_workers_own_limit_is_its_own() {
         for (limit, each) in [
             ("limit.ops = 77", 77),
             ("limit.bytes = \"64KiB\"", 16),
-            // Enough is when it is reached, not before.
+            // A limit ends a worker when it is reached, not before.
             ("limit.bytes = 10000", 3),
             ("limit.passes = 2", 512),
             ("limit = { passes = 1, ops = 300 }", 256),
@@ -100,7 +100,8 @@ fn time_ends_a_phase_that_would_go_on() {
     }
 }
 
-/// A companion that ends early is not the first worker that is done, and ends no phase that ends with that.
+/// Protects: a companion that ends early does not count as the first finished worker, and does not end
+/// a phase that ends with it.
 #[test]
 fn a_companion_is_no_worker_that_is_done() {
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! Ops that fail are results, too: counted, with their address, and what was measured before stays.
+//! Failed ops are results too: they are counted, with their address, and earlier measurements are kept.
 
 use super::common::*;
 use plumb_engine::Nobody;
@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-/// Fills a file system up but for about so many bytes.
+/// Fills a file system up, leaving about `leave_bytes` free.
 fn fill_up(directory: &Path, leave_bytes: u64) {
     let mut file = File::create(directory.join("filler")).unwrap();
     let free = || {
@@ -21,7 +21,7 @@ fn fill_up(directory: &Path, leave_bytes: u64) {
     file.sync_all().unwrap();
 }
 
-/// Undoes [`fill_up`]. A worker process of another test may hold a copy of the descriptor for a moment.
+/// Undoes [`fill_up`]. A worker process of another test may briefly hold a copy of the descriptor.
 fn make_room(directory: &Path) {
     std::fs::remove_file(directory.join("filler")).unwrap();
     let all_but = |bytes: u64| {
@@ -172,7 +172,7 @@ const FULL_FLOW: &str = r#"
 
 #[test]
 fn root_a_flush_that_fails_is_a_fault_and_the_numbers_stay() {
-    // A file system in an image that finds no room for its blocks: writes go into the cache, and the flush fails.
+    // A file system in an image without room for its blocks: writes go into the cache, and the flush fails.
     let Some(memory) = Mounted::tmpfs(48 << 20) else { return };
     let Some(file_system) = Mounted::on_loop_in(memory.path(), "ext4", 256 << 20) else { return };
     let place = Place::on(file_system.path());
@@ -278,7 +278,7 @@ const LATER: &str = r#"
     work.blocks = {}
 "#;
 
-/// An hour of measuring must not be lost to the phase after it.
+/// Protects: an error in a later phase does not lose an hour of measurements.
 #[test]
 fn an_error_in_a_later_phase_keeps_what_was_measured_before() {
     let place = Place::new();
@@ -288,7 +288,7 @@ fn an_error_in_a_later_phase_keeps_what_was_measured_before() {
     let error = measurement.error.expect("the reason is there");
     assert!(error.contains("second") && error.contains("memory"), "{error}");
     assert!(!measurement.interrupted, "no signal came");
-    // Where nothing was measured, the error is all there is.
+    // If nothing was measured, only the error is returned.
     let first = LATER.replacen("name = \"first\"", "name = \"first\"\nmemory-pressure = \"900TiB\"", 1);
     assert!(place.try_run(&first, &mut Nobody).is_err());
 }

@@ -5,7 +5,7 @@ use plumb_result::Measurement;
 use plumb_workload::OpKind;
 use std::collections::BTreeMap;
 
-/// Names and lengths of what is below a root.
+/// Names and lengths of the files below a root.
 type Listing = BTreeMap<String, u64>;
 
 fn text(first: &str, second: &str) -> String {
@@ -62,7 +62,7 @@ const LOOK: &str =
 #[test]
 fn processes_leave_the_same_files_as_threads_and_the_next_phase_finds_them() {
     let place = Place::new();
-    // Limits that cut the flow in its midst, where one op more or less is a file that is there or is not.
+    // Limits that end the flow halfway, where one op more or less decides whether a file exists.
     for limit in ["limit.passes = 60", "limit.ops = 101", "limit.ops = 102", "limit.ops = 103", "limit.ops = 104"] {
         for workers in [1, 3] {
             let mut outcomes = Vec::new();

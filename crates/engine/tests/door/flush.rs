@@ -1,4 +1,4 @@
-//! How writes are made durable at the end of a phase, and whether the clock waits for it.
+//! Making writes durable at the end of a phase, inside or outside the clock.
 
 use super::common::*;
 use plumb_result::PhaseMeasurement;
@@ -59,7 +59,7 @@ fn the_flush_is_inside_the_clock_or_outside_of_it() {
 
 #[test]
 fn everything_is_written_before_the_flush() {
-    // The C library holds back the last bytes of a stream; the worker's end writes them, inside its time.
+    // The C library buffers the last bytes of a stream; the worker writes them at its end, within its time.
     let place = Place::new();
     for manner in MANNERS {
         for end in ["flush = \"none\"", "flush = \"fsync\", clock = \"outside\""] {

@@ -1,4 +1,4 @@
-//! Jobs: files under their own names, made, used and left as the rules of each job say.
+//! Jobs: files under their own names, created, used and left by the rules of each job.
 
 use super::common::*;
 use plumb_result::PhaseMeasurement;
@@ -8,14 +8,14 @@ use std::path::Path;
 
 const MIB: u64 = 1 << 20;
 
-/// A job of one worker, in the words that differ.
+/// The varying text of a job with one worker.
 pub(crate) struct JobText {
     pub name: &'static str,
-    /// Of its group.
+    /// Settings of its group.
     pub group: String,
-    /// Of its stream.
+    /// Settings of its stream.
     pub stream: String,
-    /// Of the job.
+    /// Settings of the job.
     pub job: String,
 }
 
@@ -48,13 +48,13 @@ impl JobText {
     }
 }
 
-/// A workload of one phase with these jobs on one target of these names, each file of 1 MiB.
+/// Returns a workload of one phase with these jobs on one target with these names, each file of 1 MiB.
 pub(crate) fn jobs(names: &str, jobs: &[JobText]) -> String {
     let files = format!("[target.data.job-files]\nnames.{names}\nlengths = [\"1MiB\"]\n");
     on_target(&files, jobs)
 }
 
-/// The same on another target, called `data`.
+/// Like [`jobs`], on another target, called `data`.
 pub(crate) fn on_target(target: &str, jobs: &[JobText]) -> String {
     let mut text = format!("name = \"jobs\"\n{target}\n[[phase]]\nname = \"only\"\nend.flush = \"none\"\n");
     for (number, job) in jobs.iter().enumerate() {
@@ -191,7 +191,7 @@ fn direct_jobs_go_around_the_cache_and_where_there_is_no_way_around_the_file_sys
     fine(&place.phase(&text));
     let Some(memory) = Mounted::tmpfs(64 << 20) else { return };
     let outcome = Place::on(memory.path()).try_run(&text, &mut plumb_engine::Nobody);
-    // Since Linux 6.6, tmpfs takes O_DIRECT and ignores it.
+    // Since Linux 6.6, tmpfs accepts O_DIRECT and ignores it.
     let said = match outcome {
         Err(error) => error.to_string(),
         Ok(measurement) => measurement.phases[0].workers[0].ended_by.clone().unwrap_or_default(),
@@ -259,8 +259,8 @@ fn filling_a_file_system_ends_a_job_without_an_error() {
     assert!(bytes(&phase, OpKind::Write) > 4 * MIB);
 }
 
-// Protects: a ramp that lasts until so much is moved comes to its end, for all whose bytes count together; the time of a
-// job counts from there, so that without the end there would be none.
+// Protects: a ramp that lasts until a number of bytes is moved comes to its end, for all jobs whose bytes count
+// together. A job's time starts there, so without the end it would never run out.
 #[test]
 fn a_ramp_of_bytes_comes_to_its_end() {
     let job = |name| {
@@ -344,7 +344,8 @@ fn a_worker_process_that_is_killed_is_a_failed_job_and_the_others_go_on() {
     assert_eq!(phase.workers[1].ops[&OpKind::Read].count, 256);
 }
 
-// Protects: handing over and what comes after are the whole time of the same ops, so that reports of the three agree.
+// Protects: submission and completion times add up to the service times of the same ops, so
+// that reports of the three agree.
 #[test]
 fn parts_of_service_times_add_up() {
     let place = Place::new();
@@ -359,8 +360,8 @@ fn parts_of_service_times_add_up() {
     assert!(completion.max() <= read.service.max());
 }
 
-// Protects: two ends of a link in one phase find each other, though the sender starts later, and neither ends with its
-// ramp.
+// Protects: two ends of a link in one phase find each other, although the sender starts later,
+// and neither ends with its ramp.
 #[test]
 fn both_ends_of_a_link_can_be_jobs_of_one_phase() {
     for ramp in ["", "\nramp = \"150ms\""] {
@@ -375,11 +376,11 @@ fn both_ends_of_a_link_can_be_jobs_of_one_phase() {
         let phase = within(WATCHDOG, move || Place::new().phase(&text));
         fine(&phase);
         assert_eq!(count(&phase, OpKind::Write), 256);
-        // What is received in the ramp is not measured; that is nothing, or the first read.
+        // Data received in the ramp is not measured; that is nothing, or the first read.
         assert!(count(&phase, OpKind::Read) >= 255, "{}", count(&phase, OpKind::Read));
-        // Reads come one after another. Where the wait for the sender is in none of them, they take no longer than what
-        // is left of the receiver's time when the sender starts, and a little: the first may begin when the sender has
-        // connected and not yet read its clock, which on a busy machine is some time, and yet far less than the wait.
+        // Reads come one after another. If none of them includes the wait for the sender, they take little longer than
+        // the receiver's remaining time when the sender starts. The first read may begin when the sender has connected
+        // but not yet read its clock. On a busy machine that takes a while, but far less than the wait.
         let [receiver, sender] = [&phase.workers[0], &phase.workers[1]];
         let waited_ns = sender.started_ns.saturating_sub(receiver.started_ns);
         let left_ns = (receiver.started_ns + receiver.wall_ns).saturating_sub(sender.started_ns);
@@ -391,7 +392,8 @@ fn both_ends_of_a_link_can_be_jobs_of_one_phase() {
     }
 }
 
-// Protects: who waits for another side waits in no time of its own, as with fio, and yet not beyond the phase's.
+// Protects: a job that waits for the other side does not count the wait as its own time, as in fio, but
+// does not wait beyond the phase.
 #[test]
 fn a_link_that_nobody_makes_ends_with_its_phase() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();

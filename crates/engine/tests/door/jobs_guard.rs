@@ -1,4 +1,4 @@
-//! What jobs may write to.
+//! The files and devices that jobs may write to.
 
 use super::common::*;
 use super::jobs::{JobText, fine, jobs};
@@ -42,8 +42,8 @@ fn reading_a_file_of_the_users_needs_no_permission_unless_it_is_too_short_or_to_
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "short");
 }
 
-/// What scripts make with mktemp, fallocate and truncate: written to, extended for reading, by threads and processes, again and
-/// again, until their owner writes to it.
+/// Protects files that scripts create with mktemp, fallocate and truncate: they can be written and extended for
+/// reading, by threads and processes, repeatedly, until their owner writes to them.
 #[test]
 fn a_file_that_holds_nothing_is_laid_out_and_written_to_until_somebody_else_writes_to_it() {
     let place = Place::new();
@@ -86,7 +86,7 @@ fn what_is_only_verified_is_never_written_not_even_where_it_is_too_short() {
 #[test]
 fn a_second_run_of_the_same_job_works_and_another_file_of_that_name_is_refused() {
     let mut places = vec![Place::new()];
-    // Before Linux 6.6, a tmpfs bears no marks.
+    // Before Linux 6.6, tmpfs supports no marks.
     let memory = Mounted::tmpfs(64 << 20);
     places.extend(memory.as_ref().map(|memory| Place::on(memory.path())));
     for place in places {
@@ -157,7 +157,7 @@ fn what_everything_may_be_written_to_is_written_to() {
     assert_eq!(count(&phase, OpKind::Write), 256);
 }
 
-/// A loop device that goes away with its image.
+/// A loop device that is removed together with its image.
 struct Loop {
     device: String,
     _image: tempfile::NamedTempFile,
@@ -214,13 +214,13 @@ fn a_mounted_device_needs_the_jobs_word_too() {
     let mut place = Place::new();
     place.permissions = Permissions::parse(mounted.device());
     let names = format!("said = [\"{}\"]", mounted.device());
-    // Beyond what the file system has written so far, so that it is left whole.
+    // Beyond the blocks that the file system has written so far, to leave it intact.
     let job =
         |more: &str| JobText::writes("job").stream("ranges = [{ start = \"15MiB\", length = \"4KiB\" }]").job(more);
     let said = refused(&place, &jobs(&names, &[job("")]));
     assert!(said.contains("mounted"), "{said}");
     if Path::new("/sys/fs/ext4").exists() {
-        // A kernel may refuse writes to mounted devices altogether (CONFIG_BLK_DEV_WRITE_MOUNTED).
+        // A kernel may refuse all writes to mounted devices (CONFIG_BLK_DEV_WRITE_MOUNTED).
         match place.try_run(&jobs(&names, &[job("files.allow-mounted = true")]), &mut Nobody) {
             Ok(measurement) => fine(&measurement.phases[0]),
             Err(error) => assert!(error.to_string().contains("open it for writing"), "{error}"),

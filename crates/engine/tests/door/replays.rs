@@ -1,4 +1,4 @@
-//! Jobs that replay a recording, which here is made up.
+//! Jobs that replay a made-up recording.
 
 use super::common::*;
 use super::jobs::fine;
@@ -8,7 +8,7 @@ use plumb_result::PhaseMeasurement;
 use plumb_workload::OpKind;
 use plumb_workload::blocks::trace::Recording;
 
-/// What a recording holds is told by its name.
+/// Opens recordings whose name determines their content.
 struct MadeUp;
 
 /// Four writes, two reads of them and a flush in two files, a fifth of a millisecond apart.
@@ -58,7 +58,7 @@ fn place() -> Place {
     place
 }
 
-/// A job that replays `path`, with more words of the recording and of its group.
+/// Returns a job that replays `path`, with more settings of the recording and of its group.
 fn text(path: &str, recording: &str, group: &str) -> String {
     format!(
         r#"
@@ -125,7 +125,7 @@ fn every_op_is_done_where_it_was_recorded() {
     assert_eq!(found, expected, "a queue does the same ops");
 }
 
-/// No op is done before its time, and how late each was is measured.
+/// Protects: no op is made before its time, and the lag of each is measured.
 #[test]
 fn recorded_times_are_kept_and_lags_are_measured() {
     let (phase, ops) = replayed("few", "speed-percent = 50\nloops = 2", "");

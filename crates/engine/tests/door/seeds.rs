@@ -1,4 +1,4 @@
-//! The same seed gives the same ops, on threads and in processes alike.
+//! The same seed yields the same ops, in threads and in processes.
 
 use super::common::*;
 use std::collections::BTreeSet;
@@ -32,7 +32,7 @@ fn written(place: &Place, text: &str) -> Vec<u8> {
     content
 }
 
-/// Numbers of the blocks of 512 bytes that were written.
+/// Returns the numbers of the 512-byte blocks that were written.
 fn blocks(content: &[u8]) -> BTreeSet<usize> {
     content.chunks(512).enumerate().filter(|(_, block)| block.iter().any(|byte| *byte != 0)).map(|(at, _)| at).collect()
 }

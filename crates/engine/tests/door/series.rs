@@ -1,4 +1,4 @@
-//! What is measured when: the ramp, the series of seconds, ops in flight, the steady state.
+//! Measured periods: the ramp, the series of seconds, ops in flight, the steady state.
 
 use super::common::*;
 use plumb_workload::OpKind;
@@ -24,7 +24,7 @@ fn ops_of_the_ramp_run_and_are_not_measured() {
         assert_eq!(read.response.as_ref().map(|response| response.count()), Some(read.count), "{run_as}");
         let lag = phase.start_lag.as_ref().unwrap();
         assert_eq!(lag.count(), read.count, "{run_as}");
-        // One is due every 10 ms; what was due in the ramp counts only where it started late, after it.
+        // One op is due every 10 ms; an op due in the ramp counts only if it started late, after the ramp.
         let due = (phase.wall_ns + lag.max().unwrap()).div_ceil(SECOND_NS / 100) + 1;
         assert!((1..=due).contains(&phase.count()), "{run_as}: {} of the 200 starts, {due} due", phase.count());
         assert_eq!(spy.told, ["ready", "begins only", "clock only", "stopped only"]);
@@ -47,7 +47,7 @@ fn limits_of_the_phase_count_from_the_end_of_the_ramp() {
     let place = Place::new();
     let phase = place.phase(&null("ramp = \"300ms\"\nstop = { time = \"1m\", ops = 500 }", "count = 2"));
     consistent(&phase);
-    // A few ops lie between the reading that ends the ramp and the limit that begins with it.
+    // A few ops fall between the reading that ends the ramp and the limit that begins with it.
     assert!(phase.count() >= 500, "{}", phase.count());
     assert!(phase.workers.iter().all(|worker| worker.ended_by.is_none()));
 }

@@ -1,4 +1,4 @@
-//! Simulated devices through the same door.
+//! Simulated devices through the same interface.
 
 use super::common::*;
 use super::jobs::{JobText, on_target};
@@ -170,7 +170,8 @@ fn jobs_run_on_simulated_devices_with_their_own_rules() {
     assert!(phase.workers.iter().all(|worker| worker.ended_by.is_none() && worker.backend == "sim"), "{phase:?}");
     assert!((deep.in_flight_mean - 8.0).abs() < 0.1 && deep.wall_ns.abs_diff(2_000_000_000) < 1_000_000, "{deep:?}");
     let of = |worker: &plumb_result::WorkerMeasurement, kind| worker.ops[&kind].count;
-    // The ramp is part of the job: 100 of its 256 writes were made in it. The rest are 155 gaps of 1 ms, and the last write.
+    // The ramp is part of the job: 100 of its 256 writes were made in it. The rest are 155 gaps of
+    // 1 ms, and the last write.
     assert_eq!((of(paced, OpKind::Write), paced.wall_ns / 1_000_000), (156, 155));
     assert_eq!((paced.began_ns, last.began_ns > paced.began_ns), (1_000_000_000, true));
     assert_eq!(of(last, OpKind::Read), 256);
@@ -195,8 +196,8 @@ fn the_files_of_jobs_lie_one_after_another_on_a_simulated_device() {
     assert!(error.is_plan() && error.to_string().contains("larger `size`"), "{error}");
 }
 
-// Protects: a program over named files keeps its files apart on the device, waits in virtual time, and makes what is before
-// and behind its clock there, too.
+// Protects: a program over named files keeps its files apart on the device, and waits in virtual time. Its steps before
+// and after the clock also run there.
 #[test]
 fn programs_over_named_files_run_on_simulated_devices() {
     let place = Place::new();

@@ -1,10 +1,10 @@
-//! Ctrl-C: whatever goes on ends soon, with what was measured, and nothing is left behind.
+//! Ctrl-C: everything ends soon, keeps its measurements, and leaves nothing behind.
 
 use super::common::*;
 use plumb_result::Measurement;
 use std::time::Duration;
 
-/// Runs with a spy made from the stop flag.
+/// Runs with a spy that is created from the stop flag.
 fn stopped(
     text: String,
     spy: impl FnOnce(plumb_engine::signals::StopFlag) -> Spy<'static> + Send + 'static,
@@ -17,7 +17,7 @@ fn stopped(
     })
 }
 
-/// Raises the flag when something is said to be prepared.
+/// Raises the flag when the preparation named `word` begins.
 fn when_preparing(text: &str, word: &'static str) -> Measurement {
     stopped(text.to_owned(), move |stop| Spy {
         at_preparing: Some(Box::new(move |what| {
@@ -29,7 +29,7 @@ fn when_preparing(text: &str, word: &'static str) -> Measurement {
     })
 }
 
-/// Raises the flag a little after the first phase has begun.
+/// Raises the flag shortly after the first phase has begun.
 fn soon(text: String) -> Measurement {
     stopped(text, |stop| {
         Spy::at_begin(move |_, _| {

@@ -1,7 +1,7 @@
-//! Races against a symbolic link: a directory is exchanged with a link over and over, while a run creates, writes to
-//! and removes files in it. Files in the link's target must stay untouched. Each test uses at least [`ROUNDS`] names.
-//! Before directories were kept open, named files, trees, file sets and load files overwrote or removed the target's
-//! files within a few rounds.
+//! Races against a symbolic link: a directory is repeatedly exchanged with a link, while a run creates, writes and
+//! removes files in it. Files in the link's target must stay untouched. Each test uses at least [`ROUNDS`] names.
+//! Before directories were kept open, named files, trees, file sets and load files overwrote or removed the
+//! target's files within a few rounds.
 
 use super::common::*;
 use super::jobs::{JobText, on_target};
@@ -102,7 +102,7 @@ fn blocks(target: &str) -> String {
 #[test]
 fn job_files_are_not_written_to_elsewhere() {
     let said = ("said = [\"d/f\"]", "[]", 1);
-    // Links are followed in the part of a path that the user typed: here the directory above.
+    // Links are followed in the part of a path that the user typed: here the parent directory.
     let made = ("numbered = { path = \"d/f.{}\", count = 20 }", "[\".\"]", 20);
     for (names, typed, files) in [said, made] {
         let place = Place::new();

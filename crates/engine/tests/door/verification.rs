@@ -1,4 +1,4 @@
-//! Blocks are stamped when they are written and verified when they are read, and what is wrong is said with its address.
+//! Blocks are stamped when they are written and verified when they are read; errors contain the address.
 
 use super::common::*;
 use plumb_workload::OpKind;
@@ -62,7 +62,7 @@ fn what_was_written_is_verified() {
 
 #[test]
 fn readers_of_other_sizes_find_the_stamps_that_writers_left() {
-    // Stamps lie as far apart as suits all who write or verify, over all phases.
+    // The distance of stamps suits all writers and verifiers, over all phases.
     let place = Place::new();
     let verify = "verify.checksum = \"crc32c\"";
     let measurement = place.run(&text(
@@ -123,7 +123,7 @@ fn in_file(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
 fn damage_between_writing_and_reading_is_found_and_addressed() {
     const AT: usize = 37 * 4096;
     type Damage = fn(&mut Vec<u8>);
-    /// Numbers of blocks, and what is said of each.
+    /// Block numbers, with the expected message for each.
     type Found = &'static [(u64, &'static str)];
     let damages: [(&str, Damage, Found); 4] = [
         ("a byte", |content| content[AT + 2000] ^= 1, &[(37, "torn or damaged: expected content with checksum")]),
@@ -227,7 +227,7 @@ fn a_block_of_an_earlier_run_is_not_taken_for_this_runs() {
 
 #[test]
 fn reading_what_is_being_written_cannot_be_verified_and_says_so() {
-    // A read beside a write of the same block may see half of it, which is no fault of the storage.
+    // A read concurrent with a write of the same block may see half of it, which is not an error of the storage.
     let place = Place::new();
     let verify = "verify.checksum = \"crc32c\"";
     let mixed = "work.blocks = { mix = { read = 1, write = 1 }, pattern = \"random\" }";
@@ -248,7 +248,7 @@ fn reading_what_is_being_written_cannot_be_verified_and_says_so() {
     }
 }
 
-/// Plumb's own blocks may have fio's stamps, which whoever reads with fio's rules understands.
+/// Plumb's own blocks can have fio's stamps, which readers with fio's rules understand.
 #[test]
 fn blocks_have_the_stamps_of_fio_where_they_are_asked_for() {
     let place = Place::new();
@@ -270,7 +270,7 @@ fn blocks_have_the_stamps_of_fio_where_they_are_asked_for() {
     assert!(wrong.phases[1].faults[0].message.contains("offset"), "{:?}", wrong.phases[1].faults[0]);
 }
 
-/// Headers lie over whatever fills the buffers.
+/// Headers overwrite the content that fills the buffers.
 #[test]
 fn buffers_that_repeat_and_compress_are_verified_as_well() {
     let place = Place::new();

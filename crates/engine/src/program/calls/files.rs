@@ -27,7 +27,8 @@ impl Files {
         }
     }
 
-    /// Runs `call` on the directory and the name of file `number`. File sets and trees use the path of the current op instead.
+    /// Runs `call` on the directory and the name of file `number`. File sets and trees use the
+    /// path of the current op instead.
     #[inline]
     pub(super) fn call<T>(
         &mut self,
@@ -67,7 +68,8 @@ impl Files {
         }
     }
 
-    /// Returns the flags for calls such as stat: they follow links, except in file sets, where the link itself is the object.
+    /// Returns the flags for calls such as stat: they follow links, except in file sets, where
+    /// the link itself is the object.
     pub(super) fn follow(&self) -> AtFlags {
         match self {
             Files::Names(_) | Files::Trees(_) => AtFlags::empty(),

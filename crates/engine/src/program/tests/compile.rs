@@ -1,4 +1,4 @@
-//! What compiles, and what is refused with its place.
+//! Programs that compile, and errors that name their place.
 
 use crate::program::compile::{Branch, Chance, Choose, CompileError, Compiled, Instruction};
 use crate::program::rules::Over;
@@ -57,7 +57,8 @@ fn loops_and_mixes_become_jumps() {
     assert_eq!(program.branches, [Branch { below: 0.25, to: 2 }, Branch { below: 1.0, to: 4 }]);
 }
 
-/// Values are checked where they were written. What no validation has seen, and has no instruction, is still refused.
+/// Protects: a program that was not validated, and has no instruction, is refused. Values
+/// are checked where they were written.
 #[test]
 fn what_was_not_validated_is_no_program() {
     let open = Step::Open(OpenStep { file: Pick::Random, handle: 1, ..OpenStep::default() });

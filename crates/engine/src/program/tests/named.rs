@@ -1,4 +1,4 @@
-//! Pick ops programs over named files yield.
+//! Tests of the ops that programs over named files yield.
 
 use crate::op::Seek;
 use crate::program::compile::Compiled;
@@ -43,7 +43,7 @@ fn offsets(ops: &[CallOp]) -> Vec<u64> {
     ops.iter().map(|op| op.offset / RECORD).collect()
 }
 
-/// Protects: what is made without a reading of the clock is the same ops in the same order, and of one kind and length.
+/// Protects: ops made without a clock reading are the same ops in the same order, and of one kind and length.
 #[test]
 fn ops_alike_are_the_next_ones() {
     let plain = |does, order| Step::Transfer(transfer(does, 20, order, Via::Plain));
@@ -81,7 +81,7 @@ fn forward_makes_no_seek() {
     assert_eq!(ops.iter().map(|op| op.is_last).collect::<Vec<_>>(), [false, false, true]);
 }
 
-/// As strace shows IOzone's: one record back from the end, then two back behind every read.
+/// As strace shows IOzone's: one record back from the end, then two back after every read.
 #[test]
 fn backward_seeks_from_the_end_and_behind_every_record() {
     let ops = records(3, RecordOrder::Backward);
@@ -91,7 +91,7 @@ fn backward_seeks_from_the_end_and_behind_every_record() {
     assert!(ops.iter().all(|op| op.seek_after == Seek::By(-200)));
 }
 
-/// As strace shows IOzone's `-K`: the place is asked for, two bytes are read elsewhere, and the place is sought again.
+/// As strace shows IOzone's `-K`: the position is queried, two bytes are read elsewhere, and the position is restored.
 #[test]
 fn a_detour_comes_back_to_where_it_left() {
     let detours = Some(Detours { every: 2, to: vec![Bytes(0), Bytes(50)] });
@@ -109,7 +109,7 @@ fn a_detour_comes_back_to_where_it_left() {
     assert_eq!((ops[2].seek_after, ops[7].seek_after), (Seek::To(0), Seek::To(200)));
 }
 
-/// Of a mapping, too, the bytes elsewhere are reads of the file, whose own place stays at its beginning.
+/// The detour from a mapping also reads the file, whose own position stays at its beginning.
 #[test]
 fn a_detour_from_a_mapping_reads_the_file() {
     let detours = Some(Detours { every: 2, to: vec![Bytes(0), Bytes(50)] });
@@ -123,7 +123,7 @@ fn a_detour_from_a_mapping_reads_the_file() {
     assert_eq!((ops[2].seek_after, ops[7].seek_after), (Seek::To(0), Seek::To(0)));
 }
 
-/// What keeps a distance waits behind the last record, too: that is part of its rate.
+/// With a fixed spacing, there is also a wait after the last record, because that is part of its rate.
 #[test]
 fn records_that_keep_a_distance_are_each_followed_by_a_wait() {
     let spacing = Some(Nanos(3_600_000_000_000));
@@ -136,7 +136,8 @@ fn records_that_keep_a_distance_are_each_followed_by_a_wait() {
     assert!(ops.iter().all(|op| op.length <= 3_600_000_000_000));
 }
 
-/// As strace shows IOzone's 48 records at a stride of 17: each round one later, some twice and some never.
+/// As strace shows IOzone's 48 records at a stride of 17: each round starts one record later; some
+/// records come twice and some never.
 #[test]
 fn a_stride_goes_round_one_record_later() {
     let ops = records(48, RecordOrder::Strided { records: 17 });
@@ -188,7 +189,7 @@ fn a_rewrite_reads_goes_back_and_writes() {
     );
 }
 
-/// Where each call says its own place, nothing is sought.
+/// Positioned calls need no seek.
 #[test]
 fn positioned_calls_make_no_seek() {
     let shuffled = RecordOrder::Shuffled(Shuffle::Iozone);
@@ -214,7 +215,7 @@ fn each_goes_over_its_files_inside_of_another() {
     assert_eq!(files, expected);
 }
 
-/// What is left when a worker is stopped is closed and flushed, without the records.
+/// When a worker is stopped, the rest is closed and flushed, without the records.
 #[test]
 fn transfers_can_be_left_out() {
     let steps = [Step::Transfer(transfer(Moves::Read, 5, RecordOrder::Forward, Via::Plain)), Step::Fsync { handle: 0 }];
@@ -226,7 +227,7 @@ fn transfers_can_be_left_out() {
     assert_eq!(source.next().map(|op| op.kind), None);
 }
 
-/// Loops and draws are those of file sets; what is done again is a whole program, record for record.
+/// Loops and draws work as for file sets; passes repeat the whole program, record for record.
 #[test]
 fn named_files_have_loops_and_passes_too() {
     let steps = [

@@ -1,4 +1,5 @@
-//! The source alone: which ops it yields, and what it believes. That the belief is right is tested with the backend.
+//! Tests of the source alone: the ops that it yields, and its assumptions about the file set. The tests with the
+//! backend check that these assumptions are true.
 
 use crate::program::compile::Compiled;
 use crate::program::file_set::{MAX_SHARE, SetEntry};
@@ -41,7 +42,7 @@ fn source(shape: &Arc<TreeShape>, steps: &[Step], passes: Option<u64>) -> Progra
     over(&program(steps), SetState::new(shape, 0, 1).unwrap(), STREAM, passes)
 }
 
-/// All ops of a source that ends, as text.
+/// Returns all ops of a finite source, as text.
 fn ops(source: &mut ProgramSource) -> Vec<String> {
     std::iter::from_fn(|| source.next()).map(|op| text(&op)).collect()
 }
@@ -335,7 +336,7 @@ fn hard_links_share_a_size_and_open_files_keep_theirs() {
         append(1),
     ];
     let mut source = source(&shape(3, 0), &steps, Some(1));
-    // `append` makes the file of the handle the one that `same` means.
+    // `append` makes the handle's file the one that `same` refers to.
     let found = ops(&mut source);
     assert_eq!(found[2..5], ["link f0 f1", "write h0 f0 100+50", "unlink f0"].map(str::to_owned));
     assert_eq!(found[5..], ["create h0 f2", "write h0 f2 0+1"].map(str::to_owned));
@@ -400,12 +401,12 @@ fn states_pass_to_another_number_of_workers() {
         extras.sort();
         extras.dedup();
         assert_eq!(extras.len(), all, "no directory belongs to two workers");
-        // Each pass makes two and removes one.
+        // Each pass creates two and removes one.
         assert_eq!(all, [300, 600, 1300, 1400, 1600][phase]);
     }
 }
 
-// Protects: what another process sends is read without trust.
+// Protects: data from another process is read without trust.
 #[test]
 fn a_told_tree_that_makes_no_sense_is_none() {
     let shape = shape(10, 50);
