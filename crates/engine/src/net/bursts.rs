@@ -152,7 +152,7 @@ mod tests {
 
     // Protects the wire format: the positions are those of a capture of 2.1.8.
     #[test]
-    fn heads_are_those_of_iperf2() {
+    fn burst_heads_match_iperf2() {
         let bytes = stream(&[1000]);
         let word = |at: usize| u32::from_be_bytes(bytes[80 + at * 4..84 + at * 4].try_into().unwrap());
         assert_eq!([word(0), word(2), word(11), word(12), word(22)], [0x4001_00a0, 5001, 1, 1000, 0]);
@@ -175,7 +175,7 @@ mod tests {
     // Protects the server: a head with a bogus length, and data that is not a head, stop the
     // counting and do no other harm.
     #[test]
-    fn what_is_no_burst_is_not_counted() {
+    fn malformed_bursts_are_not_counted() {
         for length in [0u32, 91, BLOCK_BYTES_MAX + 1, u32::MAX] {
             let mut bytes = stream(&[1000, 1000]);
             bytes[80 + 1000 + LENGTH * 4..][..4].copy_from_slice(&length.to_be_bytes());

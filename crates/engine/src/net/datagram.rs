@@ -269,7 +269,7 @@ mod tests {
 
     // Protects the wire format: the headers of stock iperf3, in both widths. Source: a capture of 3.12.
     #[test]
-    fn headers_are_those_of_iperf3() {
+    fn headers_match_iperf3() {
         let header = DatagramHeader { sent_us: 1_023_000_042, number: 7 };
         let mut bytes = [0xff; 16];
         header.write(&mut bytes, DatagramForm::Iperf3);
@@ -297,7 +297,7 @@ mod tests {
 
     // Computed by hand: transits of 100, 100, 132 µs for any clock offset give J = 0, then (32 - 0) / 16.
     #[test]
-    fn jitter_is_that_of_the_rfc() {
+    fn jitter_matches_the_rfc() {
         let arrived = tally(&[(1, 1_000, 1_100), (2, 2_000, 2_100), (3, 3_000, 3_132)]);
         assert_eq!(arrived.jitter_us, 2.0);
         let far = 1 << 40;
@@ -306,7 +306,7 @@ mod tests {
 
     // Protects the wire format: the headers of stock iperf2. Source: a capture of 2.1.8.
     #[test]
-    fn headers_are_those_of_iperf2() {
+    fn headers_match_iperf2() {
         let mut head = [0; 27];
         head[..2].copy_from_slice(&[0x4801_0098, 1]);
         let form = DatagramForm::Iperf2(Iperf2Form { ahead_us: 1_000_000_000, head, bin_us: 0 });
@@ -343,7 +343,7 @@ mod tests {
 
     // Protects histograms: each time goes to its bin, with bins of their own for underflow and overflow.
     #[test]
-    fn times_on_the_way_are_sorted() {
+    fn transit_times_go_to_their_bins() {
         let (cells, mut tally) = (fresh_cells(), Tally::default());
         for (number, now_us) in (1..).zip([1_099, 1_100, 1_199, 999, 1_000_000 + 1_000, u64::MAX >> 2]) {
             tally.count(DatagramHeader { sent_us: 1_000, number }, now_us);

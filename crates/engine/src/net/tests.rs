@@ -65,7 +65,7 @@ fn a_stream_ends_with_its_last_block() {
 // Protects receivers that share a limit. The run used to end only if every receiver had got some bytes, and never if
 // one stream carried all of them.
 #[test]
-fn receivers_end_together_when_all_has_come() {
+fn receivers_end_together_when_all_bytes_arrived() {
     let (pairs, work) = ([tcp_pair(), tcp_pair()], NetWork::stream(NetOp::Receive, Transport::Tcp, 1_000));
     let mut senders = Vec::new();
     let flow = |(socket, sender)| {
@@ -89,7 +89,7 @@ fn receivers_end_together_when_all_has_come() {
 
 // Protects file transfers: every byte arrives in order, including a partial last block, with and without copying.
 #[test]
-fn a_file_arrives_as_it_was() {
+fn a_file_arrives_unchanged() {
     let dir = tempfile::tempdir().unwrap();
     let [from, into] = ["from", "into"].map(|name| dir.path().join(name));
     let bytes: Vec<u8> = (0..1_234_567u32).map(|number| (number * 7 % 251) as u8).collect();
@@ -119,7 +119,7 @@ fn a_file_arrives_as_it_was() {
 // bytes and wherever a call ends.
 #[cfg(target_os = "linux")]
 #[test]
-fn blocks_arrive_as_they_are_however_they_pass() {
+fn blocks_arrive_unchanged_with_each_passing() {
     for passing in [Passing::Copy, Passing::Lend, Passing::ZeroCopy, Passing::IoUring, Passing::SendFile] {
         let (one, other) = tcp_pair();
         let work = NetWork { passing, repeats: true, ..NetWork::stream(NetOp::Send, Transport::Tcp, 100_010) };
@@ -157,7 +157,7 @@ fn round_trips_poll() {
 
 // Protects users who inspect the traffic: a payload of digits contains digits.
 #[test]
-fn a_payload_repeats_where_it_should() {
+fn only_a_repeating_payload_repeats() {
     for repeats in [true, false] {
         let (one, other) = tcp_pair();
         let work = NetWork { repeats, ..NetWork::stream(NetOp::Send, Transport::Tcp, 25) };
@@ -173,7 +173,7 @@ fn a_payload_repeats_where_it_should() {
 // Protects users of options: the options take effect in the kernel, and errors name the refused option.
 #[cfg(target_os = "linux")]
 #[test]
-fn options_reach_the_system() {
+fn options_take_effect_in_the_kernel() {
     let options = SocketOptions {
         pacing: Some(12_345_678),
         unacknowledged_ms: Some(4321),
@@ -219,7 +219,7 @@ fn a_rate_is_kept_block_by_block() {
 // Protects datagram trains: each datagram has its number, and none is lost or counted twice
 // on its way through the kernel.
 #[test]
-fn trains_are_as_good_as_single_datagrams() {
+fn trains_count_like_single_datagrams() {
     for trains in [false, true] {
         let work = NetWork { trains, ..NetWork::stream(NetOp::Send, Transport::Udp, 1000) };
         let (near, far) = run(work, Some(500), LONG);
@@ -275,7 +275,7 @@ fn connections_are_made_and_ended_one_by_one() {
 
 // Protects exact numbers of connections, with options for each of them.
 #[test]
-fn connections_end_with_the_last_that_was_asked_for() {
+fn connections_end_after_the_requested_number() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = listener.local_addr().unwrap();
     let to = Some(address);
@@ -324,7 +324,7 @@ fn bare_datagrams_need_no_header() {
 
 // Protects against hanging: a receiver stops on request even if its peer is silent.
 #[test]
-fn a_silent_end_does_not_keep_a_worker() {
+fn a_worker_stops_despite_a_silent_peer() {
     for transport in [Transport::Tcp, Transport::Udp] {
         for op in [NetOp::Receive, NetOp::Request, NetOp::Respond] {
             let (one, _other) = if transport == Transport::Tcp { tcp_pair() } else { udp_pair() };
@@ -351,7 +351,7 @@ fn sizes_out_of_range_are_refused() {
 // of the rest of the file.
 #[cfg(target_os = "linux")]
 #[test]
-fn the_first_block_of_a_file_is_sent_again_and_again() {
+fn the_first_block_of_a_file_is_sent_repeatedly() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("sent");
     let bytes: Vec<u8> = (0..2_500u32).map(|number| (number * 7 % 251) as u8).collect();
@@ -371,7 +371,7 @@ fn the_first_block_of_a_file_is_sent_again_and_again() {
 // Protects both ends of iperf2's round trips. A request begins with the expected words and its send time. A response is
 // the request plus the other end's times, by the wall clock.
 #[test]
-fn messages_of_round_trips_bear_the_times_of_both_ends() {
+fn round_trip_messages_carry_the_times_of_both_ends() {
     let head = std::array::from_fn(|at| at as u32 + 100);
     let form = DatagramForm::Iperf2(Iperf2Form { ahead_us: 1 << 50, head, bin_us: 0 });
     let of = |op| NetWork { form, response: 80, repeats: true, ..NetWork::stream(op, Transport::Tcp, 80) };

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn the_slope_is_that_of_least_squares_in_per_cent_of_the_mean() {
+    fn the_slope_is_least_squares_in_percent_of_the_mean() {
         // Computed by hand: x 0..4, y 100 110 90 105 120; Sxy = -2*-5 + -1*5 + 0 + 1*0 + 2*15 = 35, Sxx = 10, mean 105.
         let mut judge = SteadyJudge::new(&rule(SteadyJudged::Slope, 1.0, true, 5));
         assert_eq!(steady_with(&mut judge, &[100.0, 110.0, 90.0, 105.0, 120.0]), None);
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_is_not_full_says_nothing() {
+    fn a_partial_window_gives_no_verdict() {
         let mut judge = SteadyJudge::new(&rule(SteadyJudged::Slope, 1.0, true, 4));
         assert_eq!(steady_with(&mut judge, &[100.0; 3]), None);
         let outcome = judge.outcome();
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ramp_of_the_rule_is_left_out() {
+    fn the_ramp_of_the_rule_is_excluded() {
         let mut judge =
             SteadyJudge::new(&SteadyRule { ramp: Nanos(3 * SECOND), ..rule(SteadyJudged::Slope, 1.0, true, 2) });
         assert_eq!(steady_with(&mut judge, &[100.0; 10]), Some(5), "the pieces that begin at 3 s and 4 s");

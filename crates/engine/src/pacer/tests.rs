@@ -145,7 +145,7 @@ fn reads_that_count_as_writes_share_their_rate() {
 
 // Protects limits of verified reads: they are the load, whatever happens to the data that they read.
 #[test]
-fn verified_reads_keep_to_the_rate_and_those_that_read_back_do_not() {
+fn verified_reads_keep_the_rate_but_read_backs_do_not() {
     let pace = Pace { bytes_per_second: for_all(1e6), ..Pace::default() };
     let mut pacer = rated(&pace);
     let read = |role| BlockOp { role, ..op(OpKind::Read, 1000) };
@@ -154,7 +154,7 @@ fn verified_reads_keep_to_the_rate_and_those_that_read_back_do_not() {
 }
 
 #[test]
-fn a_rate_of_bytes_holds_to_the_nanosecond_whatever_the_sizes() {
+fn a_rate_of_bytes_is_exact_for_any_sizes() {
     let pace = Pace { bytes_per_second: for_all(300e6), ..Pace::default() };
     let mut pacer = rated(&pace);
     let mut bytes = 0u64;
@@ -176,7 +176,7 @@ fn a_rate_of_ops_does_not_drift() {
 }
 
 #[test]
-fn kinds_keep_their_own_rates_and_flushes_and_readbacks_none() {
+fn kinds_keep_their_own_rates_and_flushes_and_read_backs_have_none() {
     let ops_per_second = ByKind { read: Some(PerSecond(1000.0)), write: Some(PerSecond(100.0)), trim: None };
     let pace = Pace { ops_per_second, ..Pace::default() };
     let mut pacer = rated(&pace);
@@ -211,7 +211,7 @@ fn distance_from_exponential(gaps: &mut [f64], mean: f64) -> f64 {
 }
 
 #[test]
-fn poisson_gaps_are_exponential_with_the_asked_mean_from_slow_to_fast() {
+fn poisson_gaps_are_exponential_at_slow_and_fast_rates() {
     for per_second in [1e3, 1e5, 1e6, 5e6] {
         const COUNT: usize = 400_000;
         let pace = Pace { ops_per_second: for_all(per_second), arrival: Arrival::Poisson, ..Pace::default() };
@@ -264,7 +264,7 @@ fn the_gaps_of_one_kind_do_not_depend_on_the_rates_of_another_and_the_seed_fixes
 }
 
 #[test]
-fn what_came_late_is_made_up_for_without_bounds() {
+fn late_starts_are_caught_up_without_bounds() {
     let pace = Pace { ops_per_second: for_all(1000.0), ..Pace::default() };
     let mut pacer = rated(&pace);
     for number in 0..10_000 {
@@ -274,7 +274,7 @@ fn what_came_late_is_made_up_for_without_bounds() {
 }
 
 #[test]
-fn rates_decide_over_the_mix() {
+fn rates_take_precedence_over_the_mix() {
     let ops_per_second = ByKind { read: Some(PerSecond(1000.0)), write: Some(PerSecond(500.0)), trim: None };
     let pace = Pace { ops_per_second, ..Pace::default() };
     let (words, kinds) = (SearchWords::default(), KindsDue::default());
@@ -312,14 +312,14 @@ const PAUSE: ThinkTime = ThinkTime {
 };
 
 #[test]
-fn a_pause_comes_after_every_so_many_ops() {
+fn a_pause_comes_after_every_n_ops() {
     let (pace, words) = (think(PAUSE), SearchWords::default());
     let driven = drive(&mut full(&pace, 1, &words), 1, 400, |_, _| 10);
     assert_eq!(driven.started, [0, 10, 120, 130, 240, 250, 360, 370]);
 }
 
 #[test]
-fn a_pause_begins_when_nothing_is_in_flight_any_more() {
+fn a_pause_begins_once_nothing_is_in_flight() {
     let pace = think(ThinkTime { counts: ThinkBasis::Started, every: 3, ..PAUSE });
     let words = SearchWords::default();
     let driven = drive(&mut full(&pace, 4, &words), 4, 400, |_, number| if number == 1 { 50 } else { 10 });
@@ -327,7 +327,7 @@ fn a_pause_begins_when_nothing_is_in_flight_any_more() {
 }
 
 #[test]
-fn completions_beyond_the_pause_count_for_the_next() {
+fn completions_after_the_pause_begins_count_for_the_next() {
     // Four are in flight when the second completes, at 11. The last of the others ends at 24, and the pause at 124.
     // They were three, so the next pause is due one op later.
     let pace = think(PAUSE);
@@ -337,7 +337,7 @@ fn completions_beyond_the_pause_count_for_the_next() {
 }
 
 #[test]
-fn a_pause_comes_after_so_much_time_or_so_many_ops_whichever_is_first() {
+fn a_pause_comes_after_a_time_or_n_ops_whichever_is_first() {
     let words = SearchWords::default();
     let by_time = think(ThinkTime { every: 0, work: Some(Nanos(25)), ..PAUSE });
     let driven = drive(&mut full(&by_time, 1, &words), 1, 160, |_, _| 10);
@@ -370,7 +370,7 @@ fn busy_cycles_come_before_every_op_but_the_first() {
 }
 
 #[test]
-fn pauses_are_made_up_for_only_where_that_is_asked() {
+fn pauses_are_caught_up_only_on_request() {
     let starts = |catch_up_thinking| {
         let pace = Pace {
             ops_per_second: for_all(1e7),
@@ -389,7 +389,7 @@ fn pauses_are_made_up_for_only_where_that_is_asked() {
 }
 
 #[test]
-fn a_rate_below_the_minimum_fails_the_job_in_words() {
+fn a_rate_below_the_minimum_fails_the_job_with_a_message() {
     let minimum =
         MinimumRate { bytes_per_second: ByKind::all(None), ops_per_second: for_all(1000.0), window: Nanos(100 * MS) };
     let pace = Pace { minimum: Some(minimum), ..Pace::default() };
@@ -409,7 +409,7 @@ fn a_rate_below_the_minimum_fails_the_job_in_words() {
 }
 
 #[test]
-fn a_minimum_of_a_kind_that_never_comes_fails_nothing() {
+fn the_minimum_of_an_unused_kind_fails_nothing() {
     let bytes_per_second = ByKind { read: None, write: Some(PerSecond(1e6)), trim: None };
     let minimum = MinimumRate { bytes_per_second, ops_per_second: ByKind::all(None), window: Nanos(100 * MS) };
     let pace = Pace { minimum: Some(minimum), ..Pace::default() };
@@ -433,7 +433,7 @@ fn goal(percent: f64, keep_on: bool) -> Pace {
 }
 
 #[test]
-fn the_largest_depth_that_keeps_the_goal_is_found_tried_once_more_and_ends_the_job() {
+fn the_largest_depth_within_the_goal_is_found_and_retried() {
     for best in [1, 2, 3, 7, 12, 31, 64] {
         let (pace, words) = (goal(100.0, false), SearchWords::default());
         let mut pacer = full(&pace, 64, &words);
@@ -448,7 +448,7 @@ fn the_largest_depth_that_keeps_the_goal_is_found_tried_once_more_and_ends_the_j
 }
 
 #[test]
-fn a_goal_of_a_share_lets_the_others_be_slow() {
+fn a_goal_for_a_share_of_ops_allows_the_others_to_be_slow() {
     let (pace, words) = (goal(90.0, false), SearchWords::default());
     let mut pacer = full(&pace, 32, &words);
     // Every 20th op is slow at any depth; with more than 10 in flight, every second one is.
@@ -511,7 +511,7 @@ fn flow_of(weights: &[u32], rounds: usize) -> Vec<Vec<u64>> {
 }
 
 #[test]
-fn the_jobs_of_a_flow_keep_to_their_weights_at_every_moment() {
+fn the_jobs_of_a_flow_keep_their_weights_at_every_moment() {
     let weights = [1, 3, 8];
     let history = flow_of(&weights, 1000);
     let total = history.last().unwrap().iter().sum::<u64>();
@@ -526,7 +526,7 @@ fn the_jobs_of_a_flow_keep_to_their_weights_at_every_moment() {
 }
 
 #[test]
-fn who_comes_late_or_goes_early_holds_nobody_up() {
+fn late_and_early_workers_of_a_flow_do_not_delay_the_others() {
     let (words, search) = (FlowWords::default(), SearchWords::default());
     let flow = WeightedFlow { flow: 1, weight: 1, sleep: Nanos(0) };
     let pace = Pace { flow: Some(flow), ..Pace::default() };
@@ -547,7 +547,7 @@ fn who_comes_late_or_goes_early_holds_nobody_up() {
 }
 
 #[test]
-fn who_starts_a_moment_before_the_others_of_its_phase_does_not_run_ahead() {
+fn a_worker_that_starts_early_does_not_run_ahead_of_its_flow() {
     let (words, search) = (FlowWords::default(), SearchWords::default());
     let pace = |weight| Pace { flow: Some(WeightedFlow { flow: 1, weight, sleep: Nanos(0) }), ..Pace::default() };
     let paces = [pace(1), pace(9)];
@@ -623,7 +623,7 @@ fn the_gaps_of_an_open_poisson_load_are_exponential_from_its_start() {
 }
 
 #[test]
-fn workers_that_share_a_fixed_rate_take_its_starts_in_turn() {
+fn workers_share_the_starts_of_a_fixed_rate_in_turn() {
     let numbers = AtomicU64::new(0);
     let sharing = Sharing::Group { workers: 2, numbers: &numbers };
     let mut both = [1, 2].map(|worker| open(1e6, Arrival::Fixed, sharing, worker));
@@ -632,7 +632,7 @@ fn workers_that_share_a_fixed_rate_take_its_starts_in_turn() {
 }
 
 #[test]
-fn a_pause_that_begins_at_once_waits_for_nothing() {
+fn an_immediate_pause_does_not_wait_for_ops_in_flight() {
     let think_time = ThinkTime { at_once: true, counts: ThinkBasis::Started, every: 2, ..PAUSE };
     let (pace, words) = (think(think_time), SearchWords::default());
     let mut pacer = full(&pace, 4, &words);

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_held_and_given_back() {
+    fn memory_is_held_and_released() {
         const HELD: u64 = 192 << 20;
         let before = resident_bytes();
         let pressure = MemoryPressure::hold(HELD, None, StopFlag::detached()).unwrap();
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_there_is_is_refused_and_so_is_more_than_the_control_group_has() {
+    fn more_than_the_machine_or_the_control_group_has_is_refused() {
         let stop = StopFlag::detached();
         let refused = MemoryPressure::hold(u64::MAX / 2, None, stop);
         assert!(matches!(refused, Err(PressureError::TooMuch { .. })));

@@ -88,7 +88,7 @@ fn written_files_hold_their_content_and_no_holes() {
 }
 
 #[test]
-fn allocated_sparse_and_empty_files_are_what_they_are_called() {
+fn allocated_sparse_and_empty_files_have_the_expected_extents() {
     let bench = Bench::new();
     let sparse = bench.open(&file("sparse", Prepare::Sparse), Some(1 << 40), Access::Read).unwrap();
     assert_eq!(extents_of(&sparse).hole_bytes, 1 << 40, "more than there is space for");
@@ -106,7 +106,7 @@ fn allocated_sparse_and_empty_files_are_what_they_are_called() {
 }
 
 #[test]
-fn what_is_only_read_needs_no_guard_and_is_not_changed() {
+fn read_only_targets_need_no_guard_and_are_not_changed() {
     let bench = Bench::new();
     let path = bench.base.path().join("precious");
     fs::write(&path, "precious").unwrap();
@@ -125,7 +125,7 @@ fn what_is_only_read_needs_no_guard_and_is_not_changed() {
 }
 
 #[test]
-fn too_much_is_refused_before_the_first_byte() {
+fn oversized_layouts_are_refused_before_the_first_byte() {
     let bench = Bench::new();
     let huge = bench.open(&file("huge", Prepare::Write), Some(1 << 50), Access::ReadWrite).unwrap_err();
     assert!(matches!(huge, PrepareError::Refused(Refusal::Space { .. })), "{huge:?}");
@@ -144,7 +144,7 @@ fn too_much_is_refused_before_the_first_byte() {
 }
 
 #[test]
-fn a_layout_stops_when_asked_and_takes_what_it_made_with_it() {
+fn a_stopped_layout_removes_its_files() {
     let bench = Bench::new();
     let path = bench.base.path().join("elsewhere");
     let mut writes = 0;
@@ -181,7 +181,7 @@ fn a_file_elsewhere_is_removed_when_the_run_is_done() {
 }
 
 #[test]
-fn trees_have_no_files_to_open_and_pipes_are_not_waited_for() {
+fn trees_have_no_files_to_open_and_opening_pipes_does_not_block() {
     let bench = Bench::new();
     let null = Target::Null(plumb_workload::NullTarget::of(Bytes(1)));
     assert!(matches!(bench.open(&null, None, Access::Read), Err(PrepareError::NoFiles { kind: "null" })));
@@ -232,7 +232,7 @@ fn eviction_is_proven_and_warming_undoes_it() {
 }
 
 #[test]
-fn what_somebody_maps_is_not_called_cold() {
+fn files_mapped_by_another_process_are_not_cold() {
     let bench = Bench::new();
     // A running program keeps its pages in the cache. `cp` copies it in another process: a child of another test could
     // briefly inherit our write descriptor, and the program could not be executed (ETXTBSY).
@@ -257,7 +257,7 @@ fn what_somebody_maps_is_not_called_cold() {
 }
 
 #[test]
-fn what_lives_in_memory_is_never_cold() {
+fn files_in_memory_are_never_cold() {
     let shm = Path::new("/dev/shm");
     if !shm.is_dir() {
         return skipped("no /dev/shm here");

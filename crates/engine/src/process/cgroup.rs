@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_knows_where_it_came_from() {
+    fn the_group_of_a_thread_is_parsed() {
         let own = "4:memory:/m\n3:cpu,blkio:/a/b\n0::/user.slice\n";
         assert_eq!((home(own, Version::One), home(own, Version::Two)), ("a/b".to_owned(), "user.slice".to_owned()));
         assert_eq!(home("", Version::Two), "");

@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_can_be_nice_and_idle_on_one_cpu_without_the_others_being_so() {
+    fn niceness_priority_and_cpu_apply_to_one_thread() {
         let rules = ProcessRules {
             name: Some("a-name-of-more-than-fifteen-bytes".to_owned()),
             nice: Some(5),
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_is_one_threads_own() {
+    fn a_user_change_applies_to_one_thread() {
         if !rustix::process::geteuid().is_root() {
             assert!(std::env::var_os("CI").is_none(), "needs root");
             eprintln!("SKIPPED: another user needs root");
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_had_is_named() {
+    fn denied_settings_are_named() {
         let rules = ProcessRules { any_of_cpus: vec![1023], ..ProcessRules::default() };
         let error = in_a_thread(move || apply(&rules).unwrap_err().to_string());
         assert!(error.contains("1023"), "{error}");
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_leaves_its_output_beside_and_its_failure_is_told() {
+    fn a_command_keeps_its_output_and_reports_failure() {
         let place = tempfile::tempdir().unwrap();
         run_command("echo out; echo err >&2", When::Before, "job", place.path()).unwrap();
         assert_eq!(fs::read_to_string(place.path().join("job.prerun.txt")).unwrap(), "out\nerr\n");
@@ -337,7 +337,7 @@ mod tests {
 
     // Protects: a symbolic link in place of the output file does not cost the user the link's target.
     #[test]
-    fn the_output_of_a_command_follows_no_link() {
+    fn command_output_does_not_follow_links() {
         let place = tempfile::tempdir().unwrap();
         let precious = place.path().join("precious");
         fs::write(&precious, "kept").unwrap();

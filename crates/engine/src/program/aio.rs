@@ -244,7 +244,7 @@ mod tests {
     /// Protects: asynchronous writes report their errors. A wait returns the first failed write among those that it
     /// waited for, with its descriptor. A file is done once its own writes are, even if others are in flight.
     #[test]
-    fn failed_writes_are_told() {
+    fn failed_writes_are_reported() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("file");
         std::fs::write(&path, [0; 8192]).unwrap();

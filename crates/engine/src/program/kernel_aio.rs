@@ -241,7 +241,7 @@ mod tests {
     /// Protects the size of submissions: requests gather to a batch, a full queue is emptied by a batch, and nothing is
     /// waiting or in flight after a drain.
     #[test]
-    fn requests_gather_and_leave_by_batches() {
+    fn requests_are_submitted_and_awaited_in_batches() {
         let (place, file) = file(0);
         let mut aio = aio(8);
         let limits = AioLimits { depth: 8, batch: 3 };
@@ -276,7 +276,7 @@ mod tests {
 
     /// Protects verification: a synchronous read comes after all writes, and returns its data.
     #[test]
-    fn a_read_that_is_waited_for_comes_after_all_writes() {
+    fn a_synchronous_read_comes_after_all_writes() {
         let (_place, file) = file(2 * RECORD);
         let mut aio = aio(8);
         let limits = AioLimits { depth: 8, batch: 8 };

@@ -521,7 +521,7 @@ Unlink \"\\clients\\client1\\a b\" NT_STATUS_OBJECT_NAME_NOT_FOUND
     /// Protects: in two passes over a load, all operations end as recorded, within the client's own
     /// directory, and move all existing data.
     #[test]
-    fn a_load_is_done_over_and_over() {
+    fn a_load_can_be_repeated() {
         let place = tempfile::tempdir().unwrap();
         let (mut client, mut source) = client(LOAD, place.path());
         let mut moved = 0;
@@ -541,7 +541,7 @@ Unlink \"\\clients\\client1\\a b\" NT_STATUS_OBJECT_NAME_NOT_FOUND
 
     /// Protects: an operation that does not end as recorded is an error, with the client's path.
     #[test]
-    fn what_ends_otherwise_is_an_error() {
+    fn a_result_other_than_recorded_is_an_error() {
         let place = tempfile::tempdir().unwrap();
         let text = "Mkdir \"\\clients\" NT_STATUS_OK\nUnlink \"\\clients\\client1\\x\" NT_STATUS_OK\n";
         let (mut client, mut source) = client(text, place.path());

@@ -228,7 +228,7 @@ mod tests {
     // Protects: kept draws save time and change nothing. A part that finds none, or those of another run
     // or part, repeats the draws itself.
     #[test]
-    fn a_part_has_the_same_ops_whether_or_not_it_goes_on_with_kept_draws() {
+    fn a_part_has_the_same_ops_with_and_without_kept_draws() {
         let run = Postmark { number: 50, transactions: 300, ..Postmark::default() };
         let alone = PARTS.map(|part| ops(&run, part, &Arc::default()));
         assert!(alone.iter().all(|ops| !ops.is_empty()));
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_takes_the_draws_that_the_part_before_kept() {
+    fn a_part_takes_the_draws_that_the_previous_part_kept() {
         let run = Postmark { number: 50, transactions: 300, ..Postmark::default() };
         let kept = Arc::default();
         ops(&run, PostmarkPart::Create, &kept);

@@ -195,7 +195,7 @@ mod tests {
         // reads or writes the same data in total.
         #[test]
         #[cfg(target_env = "gnu")]
-        fn it_asks_the_system_for_what_the_library_asks_for(
+        fn it_makes_the_system_calls_of_the_library(
             pieces in proptest::collection::vec(1usize..20_000, 1..12),
             buffer in proptest::option::of(128u64..20_000),
             length in 0usize..60_000,

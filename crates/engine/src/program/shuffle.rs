@@ -107,7 +107,7 @@ mod tests {
 
     /// The order of IOzone 3.489 under strace, the same in every run and on every machine.
     #[test]
-    fn sixteen_records_go_as_iozone_has_them() {
+    fn sixteen_records_are_shuffled_as_in_iozone() {
         let order = shuffled(Shuffle::Iozone, 16);
         assert_eq!(order, [1, 5, 7, 13, 10, 6, 0, 8, 14, 3, 11, 2, 4, 12, 9, 15]);
     }

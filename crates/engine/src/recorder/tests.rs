@@ -3,7 +3,7 @@ use plumb_result::Histogram;
 
 // Protects: memory prepared for ops does not count as recorded ops.
 #[test]
-fn what_is_only_expected_is_not_recorded() {
+fn expected_kinds_are_not_recorded_ops() {
     let cells = PhaseCells::new(1, Ramps::None).unwrap();
     cells.worker(0).expect(&[OpKind::Read, OpKind::Write].into());
     let reading = cells.read_worker(0);
@@ -16,7 +16,7 @@ fn what_is_only_expected_is_not_recorded() {
 }
 
 #[test]
-fn what_was_recorded_is_read_back_with_exact_extremes() {
+fn readings_have_exact_extremes() {
     let cells = PhaseCells::new(2, Ramps::None).unwrap();
     let mut recorder = Recorder::new(cells.worker(1));
     recorder.record(OpKind::Read, 4096, 1_234);
@@ -31,7 +31,7 @@ fn what_was_recorded_is_read_back_with_exact_extremes() {
 }
 
 #[test]
-fn the_difference_of_two_readings_is_what_came_between() {
+fn the_difference_of_two_readings_covers_the_time_between() {
     let cells = PhaseCells::new(1, Ramps::None).unwrap();
     let mut recorder = Recorder::new(cells.worker(0));
     recorder.record(OpKind::Write, 512, 10);
@@ -53,7 +53,7 @@ fn a_time_of_zero_counts() {
 
 // Protects: ops of the ramp are excluded from the measurement, whose extremes stay exact.
 #[test]
-fn what_is_recorded_in_the_ramp_is_kept_apart() {
+fn records_of_the_ramp_are_kept_apart() {
     let cells = PhaseCells::new(1, Ramps::Some).unwrap();
     let mut recorder = Recorder::with_ramp(cells.ramp(0).unwrap(), cells.worker(0));
     recorder.record(OpKind::Read, 4096, 7);
@@ -72,7 +72,7 @@ fn what_is_recorded_in_the_ramp_is_kept_apart() {
 
 // Protects: records of a search are excluded from the result, even if they were read in the meantime.
 #[test]
-fn what_was_recorded_before_it_begins_anew_is_forgotten() {
+fn a_restart_resets_the_records() {
     let cells = PhaseCells::new(1, Ramps::None).unwrap();
     let mut recorder = Recorder::new(cells.worker(0));
     recorder.record(OpKind::Read, 4096, 1_000_000);
@@ -93,7 +93,7 @@ fn what_was_recorded_before_it_begins_anew_is_forgotten() {
 }
 
 #[test]
-fn parts_of_service_times_are_kept_beside_them() {
+fn parts_of_service_times_are_also_recorded() {
     let cells = PhaseCells::new(1, Ramps::None).unwrap();
     let mut recorder = Recorder::new(cells.worker(0));
     recorder.record(OpKind::Write, 512, 9_000);

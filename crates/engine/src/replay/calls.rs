@@ -349,7 +349,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_recorded_outcome_is_none_that_differs() {
+    fn the_recorded_outcome_is_not_a_difference() {
         let failed = |number| Err(Errno(number));
         assert_eq!(compare(CallAct::Stat, -2, failed(libc::ENOENT)), (Ok(0), None));
         assert_eq!(compare(CallAct::Stat, -2, failed(libc::ENOTDIR)), (Ok(0), Some(-20)));
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn opens_keep_their_flags_and_can_be_written_by_who_replays_them() {
+    fn opens_keep_their_flags_and_are_writable_by_the_replay() {
         let (flags, mode) = opening(0o101 | 0o444 << 32, true);
         assert_eq!((flags, mode.as_raw_mode()), (OFlags::WRONLY | OFlags::CREATE, 0o644));
         let (flags, mode) = opening(0o4777 << 32, true);

@@ -302,7 +302,7 @@ mod tests {
     const TOP: u32 = u32::MAX;
 
     #[test]
-    fn a_file_is_used_behind_its_making_and_before_its_removal() {
+    fn a_file_is_used_between_its_creation_and_its_removal() {
         let made = RecordedCall { aux: 0o100, ..call(0, 1, CallAct::Open, 0) };
         let calls = [
             (0, NO_SLOT, call(0, 1, CallAct::Mkdir, 1)),
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ran_side_by_side_is_not_put_in_order() {
+    fn overlapping_calls_are_not_ordered() {
         let calls = [
             (0, 0, call(0, 10, CallAct::Write, 0)),
             (1, 0, call(5, 10, CallAct::Write, 0)),
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_call_of_every_other_thread_is_waited_for_where_order_is_inferred() {
+    fn inferred_order_waits_for_the_last_call_of_every_other_thread() {
         let calls = [
             (0, NO_SLOT, call(0, 1, CallAct::Stat, 0)),
             (0, NO_SLOT, call(2, 1, CallAct::Stat, 0)),
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn think_times_are_from_the_last_end_and_depths_count_what_has_not_ended() {
+    fn think_times_start_at_the_last_end_and_depths_count_unfinished_calls() {
         let mut order = Order::new(ReplayOrder::Thread, Ancestors::default(), 1, 2);
         let mut next = |call: RecordedCall, number, lane| order.next(&call, number, lane, NO_SLOT, &mut Vec::new());
         assert_eq!(next(call(100, 50, CallAct::Stat, 0), 0, 0), (100, 0));

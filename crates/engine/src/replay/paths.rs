@@ -212,14 +212,14 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_directory_that_is_mentioned_is_above() {
+    fn the_parent_is_the_nearest_mentioned_directory() {
         let paths = Paths::new(&["/a/b/c/f", "/a/b", "/a", "/g", "/"].map(str::to_owned));
         assert_eq!(paths.ancestors().parents, [1, 2, u32::MAX, u32::MAX, u32::MAX]);
     }
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn links_are_not_followed_wherever_they_are() {
+    fn links_are_not_followed_anywhere() {
         let (inside, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         fs::write(outside.path().join("secret"), "x").unwrap();
         symlink(outside.path(), inside.path().join("way-out")).unwrap();
@@ -269,7 +269,7 @@ mod tests {
     /// Protects: a replaced directory does not stay in the cache.
     #[test]
     #[cfg(target_os = "linux")]
-    fn a_directory_that_got_another_name_is_opened_anew() {
+    fn a_renamed_directory_is_reopened() {
         let place = tempfile::tempdir().unwrap();
         fs::create_dir(place.path().join("d")).unwrap();
         let paths = Arc::new(Paths::new(&["/d/f", "/d"].map(str::to_owned)));

@@ -59,7 +59,7 @@ fn each_thread_has_its_lane_and_its_order() {
 }
 
 #[test]
-fn descriptors_have_places_of_their_own_as_long_as_they_are_open() {
+fn open_descriptors_have_their_own_slots() {
     let calls = [
         call(0, CallAct::Open, 0, 4),
         call(1, CallAct::Open, 1, 5),
@@ -79,7 +79,7 @@ fn descriptors_have_places_of_their_own_as_long_as_they_are_open() {
 
 /// Another program was started, which closed the descriptor without a recorded call.
 #[test]
-fn a_descriptor_of_another_file_is_another_one() {
+fn a_reused_descriptor_number_gets_a_new_slot() {
     let calls = [
         call(0, CallAct::Open, 0, 4),
         RecordedCall { file: 1, ..call(1, CallAct::Read, 0, 4) },
@@ -90,14 +90,14 @@ fn a_descriptor_of_another_file_is_another_one() {
 }
 
 #[test]
-fn a_file_that_was_not_opened_fails_and_gets_no_place() {
+fn a_failed_open_gets_no_slot() {
     let failed = RecordedCall { result: -2, handle: 0, ..call(0, CallAct::Open, 0, 0) };
     let deal = deal(vec![Ok(failed)], ReplayOrder::Thread, 1);
     assert_eq!(all(&deal, 0)[0].slot, NO_SLOT);
 }
 
 #[test]
-fn what_is_wrong_in_the_midst_ends_the_replay_and_is_told() {
+fn an_error_within_a_recording_ends_the_replay_and_is_reported() {
     let calls = vec![
         Ok(call(0, CallAct::Stat, 0, 0)),
         Err(ReplayError::Read("line 7: `x` is no number".into())),
@@ -110,7 +110,7 @@ fn what_is_wrong_in_the_midst_ends_the_replay_and_is_told() {
 
 /// Another process makes the calls of the other thread, and this one opens the files that were opened there itself.
 #[test]
-fn calls_of_other_processes_are_left_to_them() {
+fn calls_of_other_processes_are_not_dealt_here() {
     let calls = [
         call(0, CallAct::Open, 0, 4),
         call(1, CallAct::Read, 1, 4),
@@ -143,7 +143,7 @@ fn too_many_open_files_are_refused() {
 
 /// The dealer's thread runs ahead of the replay, but only as far as it has places.
 #[test]
-fn a_thread_deals_to_several_lanes_until_the_end() {
+fn the_dealer_thread_serves_several_lanes_until_the_end() {
     let many = 300_000_u64;
     let calls = (0..many).map(|number| Ok(call(number, CallAct::Stat, (number % 4) as u32, 0)));
     let survey = CallSurvey { processes: vec![7; 4], lanes: (0..4).collect(), lane_count: 4, ..CallSurvey::default() };

@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_next_runs_pay_and_each_pays_half_of_the_one_before() {
+    fn only_the_next_runs_are_slower_each_by_half_of_the_previous_one() {
         let (clean, leaves) = (left_behind(&on("sim:ssd")), left_behind(&on("sim:ssd?carry=10%")));
         assert_eq!((clean, leaves), (0.0, 0.1));
         let mut debt = CarriedDebt::default().after(leaves);
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_pays_debts_as_runs_do() {
+    fn a_pause_reduces_debts_like_runs() {
         let (debt, second) = (CarriedDebt::of_share(0.1).unwrap(), Duration::from_secs(1));
         assert_eq!(debt.after_pause(Duration::ZERO, second).share(), 0.1);
         assert!((debt.after_pause(2 * second, second).share() - 0.025).abs() < 1e-12);

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_pays_for_positions_and_for_bytes() {
+    fn a_disk_takes_time_for_positions_and_for_bytes() {
         let reads = Requests { reads: 100, read_bytes: 100 << 12, ..Requests::default() };
         let (near, far) = (hdd(reads, Positions::Contiguous), hdd(reads, Positions::Scattered));
         // A single random read takes half a rotation (4.2 ms) and a seek of a few ms.

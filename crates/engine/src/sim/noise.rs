@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_those_of_the_normal_distribution() {
+    fn quantiles_match_the_normal_distribution() {
         for (p, z) in [(0.5, 0.0), (0.975, 1.959963984540054), (0.001, -3.090232306167814), (0.9, 1.2815515655446004)] {
             assert!((normal_quantile(p) - z).abs() < 1e-8, "{p}: {}", normal_quantile(p));
         }
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn run_factors_have_the_asked_mean_and_spread() {
+    fn run_factors_have_the_configured_mean_and_spread() {
         let mut rng = Rng::new(3);
         let draws: Vec<f64> = (0..20_000).map(|_| log_normal(0.10, &mut rng)).collect();
         let mean = draws.iter().sum::<f64>() / 20_000.0;

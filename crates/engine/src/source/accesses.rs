@@ -175,7 +175,7 @@ mod tests {
 
     // Protects: each op belongs to one line, and is drawn only by that line's shares.
     #[test]
-    fn lines_have_shares_of_their_own() {
+    fn lines_have_their_own_shares() {
         let all = ops(vec![line(512, 25, 100, 0), line(4096, 50, 50, 100), line(65_536, 25, 0, 0)], 40_000);
         let mut counts: BTreeMap<(u32, &str), f64> = BTreeMap::new();
         for op in &all {
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn aligned_lines_begin_at_multiples_and_begin_again() {
+    fn aligned_lines_begin_at_multiples_and_wrap_around() {
         let aligned = AccessLine { align: Bytes(8192), ..line(4096, 100, 50, 50) };
         let all = ops(vec![aligned], 2000);
         assert!(all.iter().all(|op| op.offset.is_multiple_of(8192)), "{all:?}");
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_place_is_refused() {
+    fn lines_without_room_are_refused() {
         let accesses = |lines| Accesses { lines, start: Bytes(512), length: Bytes(8192), sector: Bytes(512) };
         let of = |line, alignment| AccessesPlan::new(&accesses(vec![line]), alignment).unwrap_err().to_string();
         let large = AccessLine { align: Bytes(8192), ..line(4096, 100, 0, 0) };

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn all_files_are_flushed_in_turn_behind_every_few_requests() {
+    fn all_files_are_flushed_in_turn_after_every_few_requests() {
         let flush = RequestFlush { every: 2, ..PLAIN.flush };
         let told = in_turns(Requests { flush, ..PLAIN });
         assert_eq!(told, "wr0@0+4096 wr0@4096+4096 fs0@0+0 fs1@0+0 wr0@8192+1808 wr1@0+4096");
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn each_write_is_flushed_where_that_is_asked_for() {
+    fn each_write_is_flushed_on_request() {
         let flush = RequestFlush { each: true, data_only: true, ..PLAIN.flush };
         let [mut source] = <[_; 1]>::try_from(sources(Requests { flush, most: Some(1), ..PLAIN }, 1)).ok().unwrap();
         let kinds: Vec<_> = std::iter::from_fn(|| source.next()).map(|op| (op.kind, op.file)).collect();

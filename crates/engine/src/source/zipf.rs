@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frequencies_are_those_of_the_law() {
+    fn frequencies_match_the_law() {
         for theta in [0.0, 0.01, 0.5, 0.99, 1.0, 1.0 + 1e-12, 1.2, 2.5, 50.0] {
             for count in [1u64, 2, 10, 300] {
                 let zipf = Zipf::new(theta, count);

@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn offers_survive_being_sent_and_a_cut_one_is_none() {
+    fn offers_round_trip_and_truncated_ones_are_rejected() {
         let one = Offer { seed: 7, path: Path::new("/mnt/a b/data.0"), state: b"" };
         let other = Offer { seed: u64::MAX, path: Path::new(""), state: b"state" };
         let mut bytes = Vec::new();

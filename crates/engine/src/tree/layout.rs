@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tree_on_disk_is_the_tree_of_the_shape() {
+    fn the_tree_on_disk_matches_the_shape() {
         let directory = tempfile::tempdir().unwrap();
         let root = File::open(directory.path()).unwrap();
         let shape = shape();
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_the_way_is_left_alone() {
+    fn existing_files_are_left_alone() {
         let directory = tempfile::tempdir().unwrap();
         let root = File::open(directory.path()).unwrap();
         let shape = shape();

@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_what_the_documentation_says() {
+    fn paths_match_the_documentation() {
         assert_eq!(path(&shape(2000, 20, 2), 1234), "d12/d06/f00001234");
         assert_eq!(path(&shape(10, 1, 0), 9), "f00000009");
         assert_eq!(path(&shape(10, 1, 3), 9), "d00/d00/d00/f00000009");
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn trees_that_cannot_be_are_refused_with_the_way_out() {
+    fn impossible_trees_are_refused_with_the_way_out() {
         assert!(matches!(TreeShape::new(&target(1, 0, 1), 0), Err(TreeError::NoWidth { .. })));
         assert!(matches!(TreeShape::new(&target(1, 1, 33), 0), Err(TreeError::TooDeep { .. })));
         assert!(matches!(TreeShape::new(&target(1, 1000, 3), 0), Err(TreeError::TooManyLeaves { .. })));

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_writes_what_the_shape_does_in_any_order() {
+    fn a_path_writer_matches_the_shape_in_any_order() {
         let tree = |files, width, depth| TreeTarget {
             path: "tree".into(),
             files,

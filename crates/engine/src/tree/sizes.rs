@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn gamma_keeps_to_its_bounds() {
+    fn gamma_stays_within_its_bounds() {
         let values = draws(Distribution::Gamma { mean: Bytes(2), shape: 0.1 }, 10_000);
         assert!(values.iter().all(|v| (1..=24).contains(v)));
     }
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_drawn_from_is_refused() {
+    fn invalid_distributions_are_refused() {
         let entry = |weight| WeightedSize { size: Bytes(1), weight };
         for bad in [
             Distribution::Uniform { min: Bytes(2), max: Bytes(1) },

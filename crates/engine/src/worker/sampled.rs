@@ -170,7 +170,7 @@ mod tests {
 
     // Protects: all ops, all bytes and all time are recorded, although most ops are not timed.
     #[test]
-    fn short_ops_are_counted_by_one_in_a_group_and_their_sum_is_exact() {
+    fn short_ops_are_sampled_with_an_exact_sum() {
         let times = (0..100_000).map(|number| 500 + number * 7_919 % 400);
         let total: u64 = times.clone().sum();
         let ops = recorded(times.map(|took| (OpKind::Read, took)));
@@ -187,7 +187,7 @@ mod tests {
 
     // Protects: a stalled op is recorded as one stalled op, at any position in its group.
     #[test]
-    fn what_stalls_among_them_is_one_op_of_that_length() {
+    fn a_stall_within_a_group_is_one_slow_op() {
         for place in 1_000..1_000 + u64::from(PERIOD) {
             let took = |number: u64| if number == place { 1_000_000 } else { 600 };
             let ops = recorded((0..20_000).map(|number| (OpKind::Write, took(number))));
@@ -200,7 +200,7 @@ mod tests {
 
     // Protects: ops that take longer than a few clock readings are timed one by one, and so are the ops after them.
     #[test]
-    fn longer_ops_are_each_timed() {
+    fn longer_ops_are_timed_one_by_one() {
         let ops = recorded((0..10_000).map(|_| (OpKind::Read, SHORT_NS + 8)));
         assert_eq!(ops[&OpKind::Read].untimed_count, 0);
         let turns = |number: u64| if number.is_multiple_of(50) { 10_000 } else { 600 };
@@ -224,7 +224,7 @@ mod tests {
 
     // Protects: a pause between two ops counts for neither, at any position.
     #[test]
-    fn pauses_are_no_ones_time() {
+    fn pauses_count_for_no_op() {
         for every in [97, 98, 99, 100, 101] {
             let kind = |number: u64| if number.is_multiple_of(every) { OpKind::Delay } else { OpKind::Read };
             let took = |number: u64| if kind(number) == OpKind::Delay { 1_000_000 } else { 600 };
@@ -238,7 +238,7 @@ mod tests {
 
     // Protects: an op that fails after a long time does not make an earlier op slow.
     #[test]
-    fn what_fails_in_a_group_takes_its_own_time() {
+    fn a_failed_op_in_a_group_keeps_its_own_time() {
         let cells = PhaseCells::new(1, Ramps::None).unwrap();
         let mut recorder = Recorder::new(cells.worker(0));
         let mut sampler = Sampler::new(Clock::monotonic(), true);

@@ -130,7 +130,7 @@ fn an_op_that_waits_for_all_starts_alone() {
 }
 
 #[test]
-fn ops_that_overlap_are_kept_apart_where_that_is_asked_for() {
+fn overlapping_ops_are_kept_apart_on_request() {
     let room = Room::new();
     let op = |file: u32, offset: u64| BlockOp::load(OpKind::Write, file, offset, 4096);
     let ops = vec![op(0, 0), op(0, 4096), op(1, 0), op(0, 2048), op(0, 8192)];
@@ -156,7 +156,7 @@ fn a_full_queue_drains_before_it_is_filled_again() {
 }
 
 #[test]
-fn no_more_completions_are_taken_at_once_than_asked_for() {
+fn completions_are_taken_up_to_the_requested_number() {
     let room = Room::new();
     let queue = Queue { most_completions: 3, ..Queue::of(8) };
     let mut backend = Pretended { eager: true, ..Pretended::default() };
@@ -170,7 +170,7 @@ fn no_more_completions_are_taken_at_once_than_asked_for() {
 
 // Protects: submission is a separate, timed call, and the loop only waits if that call completed nothing.
 #[test]
-fn handing_over_is_timed_apart_from_waiting() {
+fn submission_is_timed_separately_from_waiting() {
     let room = Room::new();
     let queue = Queue { handover: Handover::Timed, submit: 2, ..Queue::of(2) };
     let mut backend = Pretended::default();
@@ -191,7 +191,7 @@ fn handing_over_is_timed_apart_from_waiting() {
 }
 
 #[test]
-fn what_an_error_means_is_the_workers_own() {
+fn the_worker_decides_how_to_handle_an_error() {
     let go_on = ErrorRules { go_on_after_read: true, ..ErrorRules::default() };
     let of =
         |at: ErrorOrigin, errno: i32| ErrorRules { ignore: vec![IgnoredError { at, errno }], ..ErrorRules::default() };
@@ -222,7 +222,7 @@ fn what_an_error_means_is_the_workers_own() {
 
 // Protects: the ramp uses up no limits, and the limits after it count from its end.
 #[test]
-fn at_the_end_of_the_ramp_limits_begin_anew() {
+fn limits_restart_at_the_end_of_the_ramp() {
     let room = Room::new();
     let mut context = room.context(OnError::Stop);
     let ends_at = context.clock.now() + context.clock.ticks(2_000_000);

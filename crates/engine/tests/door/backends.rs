@@ -99,7 +99,7 @@ fn the_backend_that_ran_is_named() {
 
 /// Protects: a flag that the file system does not support either works, or is an error of each op.
 #[test]
-fn a_flag_that_the_file_system_does_not_know_is_an_error_of_every_op() {
+fn an_unsupported_flag_is_an_error_of_every_op() {
     let place = Place::new();
     for flag in ["uncached", "nowait"] {
         for mix in ["read = 100", "write = 100, read = 0"] {
@@ -142,7 +142,7 @@ fn direct_flags_and_direct_rings_work_where_direct_io_does() {
 }
 
 #[test]
-fn what_is_written_is_in_the_file() {
+fn written_data_is_in_the_file() {
     let place = Place::new();
     for backend in BACKENDS {
         let mut found = Vec::new();
@@ -218,7 +218,7 @@ fn flushes_come_behind_every_so_many_writes_and_count_in_no_limit() {
 }
 
 #[test]
-fn trims_are_ops_with_bytes_of_their_own() {
+fn trims_are_ops_with_their_own_bytes() {
     let place = Place::new();
     for backend in ["backend = \"psync\"", "backend = \"preadv2\"", "backend = \"io-uring\"\ndepth = 8"] {
         let mut blocks_left = 0;
@@ -245,7 +245,7 @@ fn trims_are_ops_with_bytes_of_their_own() {
 }
 
 #[test]
-fn several_files_are_gone_through_from_each_workers_own() {
+fn each_worker_starts_with_its_own_file() {
     let place = Place::new();
     for backend in BACKENDS {
         let mut found: Vec<Vec<u8>> = Vec::new();
@@ -304,7 +304,7 @@ fn increments_give_each_worker_its_own_range() {
 }
 
 #[test]
-fn null_does_what_is_asked_of_it_and_nothing_else() {
+fn null_completes_the_requested_ops_and_nothing_else() {
     let place = Place::new();
     let text = |lines: &str| {
         format!(
@@ -326,7 +326,7 @@ fn null_does_what_is_asked_of_it_and_nothing_else() {
 }
 
 #[test]
-fn threads_and_processes_stand_side_by_side() {
+fn threads_and_processes_can_be_mixed() {
     let place = Place::new();
     let phase = place.phase(&on_a_file(
         r#"name = "threads"

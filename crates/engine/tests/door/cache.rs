@@ -56,7 +56,7 @@ fn around(place: &Place, cache: &str, workers: &str) -> (Residency, Residency) {
 }
 
 #[test]
-fn cold_is_empty_warm_is_full_and_direct_stays_out() {
+fn cold_is_empty_warm_is_full_and_direct_bypasses_the_cache() {
     let place = Place::new();
     let (before, after) = around(&place, "cold", "");
     assert!(before.resident_bytes * 100 <= SIZE_BYTES, "cold: {before:?}");
@@ -115,7 +115,7 @@ fn a_cold_file_set_is_cold() {
 }
 
 #[test]
-fn root_memory_is_never_cold_and_says_so() {
+fn root_memory_is_never_cold_and_reports_that() {
     let Some(memory) = Mounted::tmpfs(64 << 20) else { return };
     let place = Place::on(memory.path());
     let error = place.try_run(&text("cold", ""), &mut Nobody).unwrap_err();
@@ -127,7 +127,7 @@ fn root_memory_is_never_cold_and_says_so() {
 }
 
 #[test]
-fn root_what_cannot_bypass_the_cache_is_cold_instead_and_the_result_says_so() {
+fn root_a_target_without_direct_io_is_cold_instead_and_the_result_says_so() {
     // Few file systems lack direct I/O.
     let Some(file_system) =
         Mounted::try_on_loop_in(std::path::Path::new(env!("CARGO_TARGET_TMPDIR")), "minix", 60 << 20)

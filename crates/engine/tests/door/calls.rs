@@ -210,7 +210,7 @@ fn replayed(path: &str, replay: &str, target: &str) -> (PhaseMeasurement, Replay
 }
 
 #[test]
-fn every_call_is_made_and_comes_to_what_it_came_to() {
+fn every_call_is_made_and_has_its_recorded_result() {
     for order in ["thread", "resource", "inferred", "total"] {
         let (phase, kept, files) = replayed("plain", &format!("order = \"{order}\""), "recorded");
         assert_eq!(phase.fault_count, 0, "{order}: {:?}", phase.faults);
@@ -267,7 +267,7 @@ fn a_hostile_recording_does_nothing_elsewhere() {
 }
 
 #[test]
-fn what_differs_is_named() {
+fn different_results_are_named() {
     let (phase, kept, _) = replayed("other", "", "recorded");
     assert_eq!((kept.different_count, phase.fault_count), (1, 1));
     let different = &kept.different[0];
@@ -276,7 +276,7 @@ fn what_differs_is_named() {
 }
 
 #[test]
-fn what_cannot_be_replayed_is_refused_before_anything_is_made() {
+fn impossible_replays_are_refused_before_anything_is_created() {
     let refused = |path: &str, replay: &str, with: bool| {
         let mut place = Place::new();
         place.recordings = with.then_some(&Calls);

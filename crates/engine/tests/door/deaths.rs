@@ -75,7 +75,7 @@ fn the_workers_of_a_run_are_gone_when_it_returns() {
 }
 
 #[test]
-fn a_worker_that_cannot_have_its_processor_is_an_error_that_names_it() {
+fn an_unavailable_processor_is_an_error_that_names_the_worker() {
     for run_as in ["thread", "process"] {
         let said = within(WATCHDOG, move || {
             let workers =
@@ -89,7 +89,7 @@ fn a_worker_that_cannot_have_its_processor_is_an_error_that_names_it() {
 }
 
 #[test]
-fn a_mapping_that_reaches_behind_its_file_is_an_error_and_no_end_of_the_program() {
+fn a_mapping_beyond_its_file_is_an_error_instead_of_a_crash() {
     for (run_as, mix) in [("thread", "read = 1"), ("process", "read = 0, write = 1")] {
         let workers = format!("run-as = \"{run_as}\"\nbackend = \"mmap\"\nwork.blocks.mix = {{ {mix} }}");
         let text = text("1MiB", "", &workers).replace("size =", "prepare = \"nothing\"\nsize =");

@@ -103,7 +103,7 @@ fn time_ends_a_phase_that_would_go_on() {
 /// Protects: a companion that ends early does not count as the first finished worker, and does not end
 /// a phase that ends with it.
 #[test]
-fn a_companion_is_no_worker_that_is_done() {
+fn a_companion_does_not_count_as_a_finished_worker() {
     let place = Place::new();
     let groups = r#"run-as = "thread"
             pace.open.rate = "200/s"
@@ -153,7 +153,7 @@ fn the_first_or_the_last_worker_ends_the_phase() {
 }
 
 #[test]
-fn phases_follow_each_other_and_find_what_was_written() {
+fn later_phases_find_the_data_of_earlier_ones() {
     let place = Place::new();
     let measurement = place.run(
         r#"
@@ -181,7 +181,7 @@ fn phases_follow_each_other_and_find_what_was_written() {
 }
 
 #[test]
-fn what_is_not_there_is_a_short_read() {
+fn a_read_beyond_the_end_is_short() {
     let place = Place::new();
     for backend in ["backend = \"psync\"", "backend = \"stdio\"", "depth = 4", "backend = \"preadv2\""] {
         let phase = place.phase(&format!(
@@ -206,7 +206,7 @@ fn what_is_not_there_is_a_short_read() {
 }
 
 #[test]
-fn observers_are_told_in_order() {
+fn observers_are_called_in_order() {
     let place = Place::new();
     let mut spy = Spy::default();
     let group = "[[phase.workers]]\ntarget = \"data\"\nwork.blocks = {}\n";

@@ -104,7 +104,7 @@ fn root_a_full_file_system_is_a_fault_with_its_address() {
 }
 
 #[test]
-fn root_what_a_stream_held_back_and_could_not_write_is_a_fault() {
+fn root_buffered_data_that_cannot_be_written_is_a_fault() {
     let Some(memory) = Mounted::tmpfs(32 << 20) else { return };
     let place = Place::on(memory.path());
     for run_as in ["thread", "process"] {
@@ -204,7 +204,7 @@ fn root_a_flush_that_fails_is_a_fault_and_the_numbers_stay() {
 }
 
 #[test]
-fn what_makes_a_later_phase_impossible_is_found_before_the_first() {
+fn an_impossible_later_phase_is_found_before_the_first() {
     let place = Place::new();
     let mut spy = Spy::default();
     let outcome = place.try_run(
@@ -233,7 +233,7 @@ fn what_makes_a_later_phase_impossible_is_found_before_the_first() {
 }
 
 #[test]
-fn a_plan_that_cannot_be_is_an_error_that_names_phase_and_group() {
+fn an_impossible_plan_is_an_error_that_names_phase_and_group() {
     let place = Place::new();
     let error = place
         .try_run(
@@ -280,7 +280,7 @@ const LATER: &str = r#"
 
 /// Protects: an error in a later phase does not lose an hour of measurements.
 #[test]
-fn an_error_in_a_later_phase_keeps_what_was_measured_before() {
+fn an_error_in_a_later_phase_keeps_earlier_measurements() {
     let place = Place::new();
     let measurement = place.run(LATER);
     assert_eq!(measurement.phases.len(), 1);

@@ -110,7 +110,7 @@ fn another_number_of_workers_takes_over() {
 }
 
 #[test]
-fn a_process_stopped_by_time_in_the_midst_is_followed_rightly() {
+fn the_state_of_a_process_stopped_by_time_is_recovered() {
     let place = Place::new();
     for pace in ["", "pace.open.rate = \"300/s\""] {
         let text = text(

@@ -73,7 +73,7 @@ fn everything_is_written_before_the_flush() {
 }
 
 #[test]
-fn what_is_flushed_is_not_dirty() {
+fn flushed_data_is_not_dirty() {
     let place = Place::new();
     for manner in MANNERS {
         let mut dirty_bytes = u64::MAX;
@@ -89,7 +89,7 @@ fn what_is_flushed_is_not_dirty() {
 }
 
 #[test]
-fn only_what_was_written_is_flushed() {
+fn only_written_files_are_flushed() {
     let place = Place::new();
     let phase = place.phase(
         r#"

@@ -35,7 +35,7 @@ fn worker<'a>(phase: &'a PhaseMeasurement, name: &str) -> &'a WorkerMeasurement 
 const RUN_AS: [&str; 2] = ["thread", "process"];
 
 #[test]
-fn each_worker_has_counters_and_times_of_its_own() {
+fn each_worker_has_its_own_counters_and_times() {
     for run_as in RUN_AS {
         let run_as = format!("run-as = \"{run_as}\"");
         let more = |ops: u32| format!("limit.ops = {ops}\n{run_as}");
@@ -77,7 +77,7 @@ fn a_group_starts_after_its_delay_and_after_those_it_waits_for() {
 }
 
 #[test]
-fn a_workers_time_counts_from_its_own_start_behind_its_ramp() {
+fn a_workers_time_starts_after_its_own_ramp() {
     let more = "ramp = \"300ms\"\nstart.delay = \"100ms\"\nlimit.time = \"400ms\"";
     let phase = Place::new().phase(&only(&[group("a", more), group("b", "limit.time = \"200ms\"")]));
     consistent(&phase);
@@ -133,7 +133,7 @@ fn samples_cover_a_workers_time_without_a_gap() {
 }
 
 #[test]
-fn the_end_of_a_group_ends_whom_it_is_said_to_end() {
+fn the_end_of_a_group_stops_the_configured_groups() {
     let place = Place::new();
     let first = |rule: &str| group("first", &format!("limit.ops = 20\n{rule}"));
     let forever = |name: &str, time: &str| group(name, &format!("limit.time = \"{time}\""));
@@ -190,7 +190,7 @@ fn leaving(manner: &str, when_done: &str) -> String {
 }
 
 #[test]
-fn who_leaves_with_an_error_leaves_the_others_alone() {
+fn a_group_that_ends_with_an_error_does_not_stop_the_others() {
     for manner in ["", "run-as = \"process\"", "depth = 4"] {
         for (when_done, phases) in [("itself", 2), ("run-if-failed", 1)] {
             // Unwritten blocks cannot be verified.
@@ -247,7 +247,7 @@ impl Observer for Keeper {
 }
 
 #[test]
-fn who_looks_on_sees_every_worker_at_every_tick() {
+fn an_observer_sees_every_worker_at_every_tick() {
     let mut keeper = Keeper::default();
     let more = "start.delay = \"120ms\"\nramp = \"120ms\"\nlimit.time = \"300ms\"";
     let phase = Place::new().watch(&only(&[group("a", more), group("b", "limit.time = \"800ms\"")]), &mut keeper);
@@ -264,7 +264,7 @@ fn who_looks_on_sees_every_worker_at_every_tick() {
 
 /// Plumb's own generator supports a group's settings for memory, process and log.
 #[test]
-fn any_block_io_has_memory_a_process_and_a_record_of_its_own() {
+fn any_block_io_supports_memory_process_and_log_settings() {
     let place = Place::new();
     let text = r#"
         name = "rules"

@@ -112,7 +112,7 @@ fn a_job_that_reads_finds_its_file_written_in_full_and_the_file_stays() {
 }
 
 #[test]
-fn what_is_laid_out_holds_what_the_job_would_write() {
+fn laid_out_files_have_the_content_of_the_jobs_writes() {
     let place = Place::new();
     let job = JobText::reads("job").job("content.pattern = [{ hex = \"c0ffee\" }]");
     fine(&place.phase(&jobs("numbered = { path = \"job.{}\", count = 1 }", &[job])));
@@ -124,7 +124,7 @@ fn what_is_laid_out_holds_what_the_job_would_write() {
 }
 
 #[test]
-fn what_is_laid_out_is_not_in_the_result() {
+fn the_layout_is_not_in_the_result() {
     let place = Place::new();
     let phase = place.phase(&jobs("numbered = { path = \"job.{}\", count = 4 }", &[JobText::reads("job")]));
     fine(&phase);
@@ -135,7 +135,7 @@ fn what_is_laid_out_is_not_in_the_result() {
 }
 
 #[test]
-fn files_that_are_only_written_are_allocated_as_the_rule_says_and_not_written_before() {
+fn files_that_are_only_written_are_allocated_but_not_prewritten() {
     let place = Place::new();
     for (rule, expects) in [
         ("native", (MIB, true)),
@@ -154,7 +154,7 @@ fn files_that_are_only_written_are_allocated_as_the_rule_says_and_not_written_be
 }
 
 #[test]
-fn a_longer_file_stays_as_it_is() {
+fn a_longer_file_is_not_truncated() {
     let place = Place::new();
     std::fs::write(place.base().join("job.0"), vec![7; 3 << 20]).unwrap();
     let phase = place.phase(&jobs("numbered = { path = \"job.{}\", count = 1 }", &[JobText::reads("job")]));
@@ -164,7 +164,7 @@ fn a_longer_file_stays_as_it_is() {
 }
 
 #[test]
-fn two_jobs_on_one_file_have_descriptors_of_their_own_and_each_its_part() {
+fn two_jobs_on_one_file_have_their_own_descriptors_and_parts() {
     let place = Place::new();
     let part = |start: &str| format!("ranges = [{{ start = \"{start}\", length = \"512KiB\" }}]");
     let text = jobs(
@@ -185,7 +185,7 @@ fn two_jobs_on_one_file_have_descriptors_of_their_own_and_each_its_part() {
 }
 
 #[test]
-fn direct_jobs_go_around_the_cache_and_where_there_is_no_way_around_the_file_system_is_named() {
+fn direct_jobs_bypass_the_cache_or_name_the_file_system() {
     let place = Place::new();
     let text = jobs("numbered = { path = \"job.{}\", count = 1 }", &[JobText::reads("job").job("files.direct = true")]);
     fine(&place.phase(&text));
@@ -200,7 +200,7 @@ fn direct_jobs_go_around_the_cache_and_where_there_is_no_way_around_the_file_sys
 }
 
 #[test]
-fn files_are_removed_where_the_job_says_so() {
+fn files_are_removed_if_the_job_says_so() {
     let place = Place::new();
     let text = jobs(
         "numbered = { path = \"job.{}\", count = 3 }",
@@ -211,7 +211,7 @@ fn files_are_removed_where_the_job_says_so() {
 }
 
 #[test]
-fn a_missing_directory_is_named_and_so_is_a_missing_file_that_may_not_be_made() {
+fn missing_directories_and_files_are_named() {
     let place = Place::new();
     let fails = |names: &str, job: JobText| {
         place.try_run(&jobs(names, &[job]), &mut plumb_engine::Nobody).unwrap_err().to_string()
@@ -319,7 +319,7 @@ fn commands_run_before_and_after_and_one_that_fails_fails_the_job() {
 }
 
 #[test]
-fn locks_keep_ops_of_two_jobs_apart_without_keeping_either_from_its_end() {
+fn locks_separate_the_ops_of_two_jobs_and_both_end() {
     let place = Place::new();
     let lock = "files.lock = \"exclusive\"";
     let text = jobs(

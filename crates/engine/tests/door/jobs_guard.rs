@@ -16,7 +16,7 @@ fn refused(place: &Place, text: &str) -> String {
 }
 
 #[test]
-fn a_file_of_the_users_is_refused_with_the_words_that_allow_it() {
+fn a_users_file_is_refused_with_the_option_that_allows_it() {
     let mut place = Place::new();
     let path = place.base().join("precious");
     std::fs::write(&path, "do not lose").unwrap();
@@ -31,7 +31,7 @@ fn a_file_of_the_users_is_refused_with_the_words_that_allow_it() {
 }
 
 #[test]
-fn reading_a_file_of_the_users_needs_no_permission_unless_it_is_too_short_or_to_be_removed() {
+fn reading_a_users_file_needs_permission_only_to_extend_or_remove_it() {
     let place = Place::new();
     let path = place.base().join("precious");
     std::fs::write(&path, vec![1; 1 << 20]).unwrap();
@@ -45,7 +45,7 @@ fn reading_a_file_of_the_users_needs_no_permission_unless_it_is_too_short_or_to_
 /// Protects files that scripts create with mktemp, fallocate and truncate: they can be written and extended for
 /// reading, by threads and processes, repeatedly, until their owner writes to them.
 #[test]
-fn a_file_that_holds_nothing_is_laid_out_and_written_to_until_somebody_else_writes_to_it() {
+fn an_empty_file_is_used_until_its_owner_writes_to_it() {
     let place = Place::new();
     let path = place.base().join("mine");
     let writers = || vec![JobText::writes("job")];
@@ -67,7 +67,7 @@ fn a_file_that_holds_nothing_is_laid_out_and_written_to_until_somebody_else_writ
 }
 
 #[test]
-fn what_is_only_verified_is_never_written_not_even_where_it_is_too_short() {
+fn verified_files_are_never_written_even_if_too_short() {
     let place = Place::new();
     let path = place.base().join("precious");
     for content in [vec![1; 1 << 20], vec![0; 5000], Vec::new()] {
@@ -103,7 +103,7 @@ fn a_second_run_of_the_same_job_works_and_another_file_of_that_name_is_refused()
 
 /// F9: fails if a generated name alone makes a file count as test data.
 #[test]
-fn generated_names_are_judged_as_those_that_the_user_typed() {
+fn generated_names_are_judged_like_typed_names() {
     let place = Place::new();
     let path = place.base().join("job.0.0");
     let members = [JobText::writes("job"), JobText::writes("process").group("run-as = \"process\"")];
@@ -125,7 +125,7 @@ fn generated_names_are_judged_as_those_that_the_user_typed() {
 
 /// Checks that a register in the run's state directory is ignored if others can write to it.
 #[test]
-fn a_register_that_others_can_write_makes_no_file_expendable() {
+fn a_register_writable_by_others_makes_no_file_expendable() {
     use std::os::unix::fs::PermissionsExt;
     let place = Place::new();
     let text = jobs("said = [\"mine\"]", &[JobText::writes("job")]);
@@ -139,7 +139,7 @@ fn a_register_that_others_can_write_makes_no_file_expendable() {
 }
 
 #[test]
-fn a_link_is_no_file_to_write_to() {
+fn a_link_is_not_written_through() {
     let place = Place::new();
     let elsewhere = place.base().join("elsewhere");
     std::fs::write(&elsewhere, "safe").unwrap();
@@ -150,7 +150,7 @@ fn a_link_is_no_file_to_write_to() {
 }
 
 #[test]
-fn what_everything_may_be_written_to_is_written_to() {
+fn sinks_are_written_without_permission() {
     let place = Place::new();
     let phase = place.phase(&jobs("said = [\"/dev/null\"]", &[JobText::writes("job")]));
     fine(&phase);
@@ -187,7 +187,7 @@ impl Drop for Loop {
 }
 
 #[test]
-fn a_device_is_read_freely_and_written_only_when_it_was_named() {
+fn a_device_is_read_freely_but_written_only_if_named() {
     let Some(device) = Loop::new() else { return };
     let mut place = Place::new();
     let names = format!("said = [\"{}\"]", device.device);
@@ -209,7 +209,7 @@ fn a_device_is_read_freely_and_written_only_when_it_was_named() {
 }
 
 #[test]
-fn a_mounted_device_needs_the_jobs_word_too() {
+fn a_mounted_device_also_needs_a_permission_of_the_job() {
     let Some(mounted) = Mounted::on_loop("ext4", 16 << 20) else { return };
     let mut place = Place::new();
     place.permissions = Permissions::parse(mounted.device());

@@ -68,7 +68,7 @@ fn the_same_file_is_laid_out_once() {
 
 /// Another size or content under the same name is other data; both runs get their own.
 #[test]
-fn what_differs_is_laid_out_for_the_run() {
+fn different_files_are_laid_out_for_the_run() {
     let longer = READ.replace("2MiB", "3MiB");
     let zero = READ.replace("size =", "content = \"zero\"\nsize =");
     let seen = run(&[READ, &longer, &zero, READ]);
@@ -77,7 +77,7 @@ fn what_differs_is_laid_out_for_the_run() {
 
 /// Stamps contain the run's own seed, and a trimmed file has holes afterwards.
 #[test]
-fn what_a_run_checks_or_damages_is_its_own() {
+fn verified_and_trimmed_files_are_not_shared() {
     let verified = READ.replace("limit.passes = 1", "limit.passes = 1\nverify.checksum = \"crc32c\"");
     assert_eq!(run(&[&verified, &verified]), [(true, 2 << 20), (true, 2 << 20)]);
     let trimmed = READ.replace("limit.passes = 1", "limit.passes = 1\nwork.blocks.mix = { read = 1, trim = 1 }");

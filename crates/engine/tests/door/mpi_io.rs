@@ -160,7 +160,7 @@ fn records_move_by_the_library() {
 /// Protects: nothing is written to a file that the guard has not admitted, whatever file the library opens under its
 /// name. Others still find this worker where they wait for it.
 #[test]
-fn another_file_than_the_one_admitted_is_never_written() {
+fn only_the_admitted_file_is_written() {
     let library = Library::new();
     let mut place = place(&library);
     let other = place.base().join("precious");
@@ -256,7 +256,7 @@ fn a_wall_is_met_in_step() {
 
 /// Protects: nothing starts without a library, with too few ranks, or with a name that MPI-IO would misinterpret.
 #[test]
-fn what_cannot_be_opened_is_said_before_anything_starts() {
+fn files_that_cannot_be_opened_are_reported_before_the_start() {
     let told = |place: &Place, text: &str| place.try_run(text, &mut Nobody).unwrap_err().to_string();
     let text = workload("write", MADE, "", "", "");
     assert!(told(&Place::new(), &text).contains("no MPI library was started"));

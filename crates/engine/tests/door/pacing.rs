@@ -52,7 +52,7 @@ fn a_fixed_rate_is_never_exceeded() {
 }
 
 #[test]
-fn ops_are_not_ahead_of_their_schedule_however_many_are_asked_for() {
+fn ops_are_not_ahead_of_their_schedule_at_any_depth() {
     let place = Place::new();
     for manner in MANNERS {
         let phase = place.phase(&text("", &format!("{manner}\npace.open.rate = \"200/s\"\nlimit.ops = 60")));
@@ -97,7 +97,7 @@ fn poisson_starts(seed: u64, worker: u32, rate: f64, end_ns: f64) -> u64 {
 }
 
 #[test]
-fn poisson_arrivals_are_those_of_the_seed() {
+fn poisson_arrivals_match_the_seed() {
     let place = Place::new();
     for manner in MANNERS {
         let phase = place.phase(&text(
@@ -121,7 +121,7 @@ fn poisson_arrivals_are_those_of_the_seed() {
 }
 
 #[test]
-fn thinking_takes_its_time_and_is_no_open_load() {
+fn think_time_is_not_an_open_load() {
     let place = Place::new();
     for manner in MANNERS {
         let phase =
@@ -184,7 +184,7 @@ fn paced_job(group: &str, stream: &str, job: &str) -> String {
 
 // Protects: each kind of a mix keeps its own rate, regardless of its share of the draws.
 #[test]
-fn the_rates_of_a_mix_decide_over_the_mix() {
+fn the_rates_of_a_mix_take_precedence_over_it() {
     for group in ["", "\ndepth = 4"] {
         let group = format!("limit.time = \"600ms\"{group}");
         let stream = "read-percent = 50\nrepeat-until-time = true\norder = { random = {} }";
@@ -234,7 +234,7 @@ fn a_ramp_uses_up_bytes_and_no_ops() {
 
 // Protects: the result of a job with a latency goal is that of the depth found, and excludes the search.
 #[test]
-fn a_search_for_a_depth_is_no_part_of_the_result() {
+fn a_search_for_a_depth_is_excluded_from_the_result() {
     let text = paced_job(
         "depth = 8\nsample = \"20ms\"",
         "read-percent = 100\nrepeat-until-time = true",

@@ -109,7 +109,7 @@ fn done(ops: &[LoggedOp]) -> Vec<(OpKind, u32, u64, u64)> {
 }
 
 #[test]
-fn every_op_is_done_where_it_was_recorded() {
+fn every_op_is_made_where_it_was_recorded() {
     for group in ["", "backend = \"preadv\"\nrun-as = \"process\""] {
         let (phase, ops) = replayed("few", "", group);
         fine(&phase);
@@ -155,7 +155,7 @@ fn limits_and_time_end_a_replay() {
 }
 
 #[test]
-fn what_is_wrong_with_a_recording_fails_the_job_in_its_words() {
+fn an_error_in_a_recording_fails_the_job_with_its_message() {
     let (phase, ops) = replayed("broken", "", "");
     assert_eq!(done(&ops), expected()[..3], "what came before was done");
     let why = phase.workers[0].ended_by.clone().unwrap_or_default();
@@ -169,7 +169,7 @@ fn what_is_wrong_with_a_recording_fails_the_job_in_its_words() {
 }
 
 #[test]
-fn what_a_replay_cannot_keep_is_refused_before_the_start() {
+fn unsupported_replays_are_refused_before_the_start() {
     let refused = |place: &Place, text: &str| match place.try_run(text, &mut plumb_engine::Nobody) {
         Err(error) => error.to_string(),
         Ok(_) => panic!("{text}"),

@@ -67,7 +67,7 @@ fn what_one_way_writes_another_reads() {
 /// Protects from losses after an op: a failed request is an error of the close, which waits for it,
 /// and the message names its offset.
 #[test]
-fn a_request_that_fails_is_an_error_of_the_close() {
+fn a_failed_request_is_an_error_of_the_close() {
     let place = Place::new();
     let read = transfer("does = \"read\", via = { kernel-aio = { depth = 64, batch = 64 } }");
     let measured =
@@ -81,7 +81,7 @@ fn a_request_that_fails_is_an_error_of_the_close() {
 
 /// Protects: a check fails on data that was not written by it. A check that finds nothing would pass anything.
 #[test]
-fn what_was_not_written_so_is_found() {
+fn unexpected_data_is_found() {
     let place = Place::new();
     let write = format!(
         "before = [{OPEN}]\nsteps = [{}]\nafter = [\"close\"]\ncontent = {{ words = {{ byte = 1, every = 4096 }} }}",
@@ -151,7 +151,7 @@ fn calls_on_names_go_in_order() {
 
 /// A user's file is kept; a file that an earlier script made under the same name is reused.
 #[test]
-fn a_file_of_the_users_is_refused() {
+fn a_users_file_is_refused() {
     let place = Place::new();
     let path = place.base().join("f");
     std::fs::write(&path, "do not lose").unwrap();
@@ -168,7 +168,7 @@ fn a_file_of_the_users_is_refused() {
 
 /// The first worker's end ends all; the others continue writing, and that is not counted.
 #[test]
-fn writers_that_are_stopped_write_on_uncounted() {
+fn stopped_writers_continue_uncounted() {
     for run_as in ["thread", "process"] {
         let place = Place::new();
         let text = format!(

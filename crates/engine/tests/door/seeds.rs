@@ -77,7 +77,7 @@ fn each_worker_has_its_own_stream() {
 }
 
 #[test]
-fn content_changes_from_run_to_run_and_ops_do_not() {
+fn content_changes_between_runs_but_ops_do_not() {
     let mut place = Place::new();
     let random = text(7, "work.blocks.pattern = \"random\"").replace("{ byte = 1 }", "\"random\"");
     let first = written(&place, &random);

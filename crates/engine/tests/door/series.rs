@@ -102,7 +102,7 @@ fn delayed(run_as: &str) -> String {
 }
 
 #[test]
-fn a_second_without_ops_is_there_with_zeros() {
+fn a_second_without_ops_is_listed_with_zeros() {
     let place = Place::new();
     let mut spy = Spy::default();
     let phase = place.watch(&delayed("process"), &mut spy).phases.remove(0);

@@ -25,7 +25,7 @@ fn text(device: &str, phase: &str, workers: &str) -> String {
 }
 
 #[test]
-fn the_same_run_is_the_same_to_the_last_bit_and_another_is_another() {
+fn the_same_run_is_identical_and_another_differs() {
     let mut place = Place::new();
     let text = text(
         "sim:ssd?cv=5%&errors=0.1%&short=1%",
@@ -41,7 +41,7 @@ fn the_same_run_is_the_same_to_the_last_bit_and_another_is_another() {
 }
 
 #[test]
-fn limits_mean_on_simulated_devices_what_they_mean_on_real_ones() {
+fn limits_work_on_simulated_devices_like_on_real_ones() {
     let place = Place::new();
     for (phase, workers, data_ops) in [
         ("", "limit.ops = 300\ncount = 2", 600),
@@ -113,7 +113,7 @@ fn flows_run_on_simulated_devices_and_keep_their_files() {
 }
 
 #[test]
-fn an_interruption_keeps_what_was_measured() {
+fn an_interruption_keeps_the_measurement() {
     let place = Place::new();
     let stop = place.stop;
     let mut spy = Spy {
@@ -180,7 +180,7 @@ fn jobs_run_on_simulated_devices_with_their_own_rules() {
 }
 
 #[test]
-fn the_files_of_jobs_lie_one_after_another_on_a_simulated_device() {
+fn the_files_of_jobs_are_consecutive_on_a_simulated_device() {
     let place = Place::new();
     let of = |files: &str| {
         let job =

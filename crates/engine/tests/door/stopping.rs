@@ -89,7 +89,7 @@ fn while_a_tree_is_laid_out() {
 }
 
 #[test]
-fn while_the_cache_is_emptied_or_filled() {
+fn while_the_cache_is_evicted_or_warmed() {
     for (cache, word) in [("cold", "dropping"), ("warm", "filling")] {
         let measurement = when_preparing(&file("16MiB", &format!("cache = \"{cache}\""), "work.blocks = {}"), word);
         assert_eq!(measurement.phases, [], "{cache}");
@@ -159,7 +159,7 @@ fn while_a_flow_waits_or_works() {
 }
 
 #[test]
-fn in_the_ramp_nothing_has_been_measured_yet() {
+fn a_stop_in_the_ramp_has_measured_nothing() {
     for run_as in ["thread", "process"] {
         let ramp = "ramp = \"1h\"\nstop.time = \"1h\"";
         let measurement = soon(file("1MiB", ramp, &format!("run-as = \"{run_as}\"\nwork.blocks.pattern = \"random\"")));

@@ -49,7 +49,7 @@ fn workers_do_not_wait_for_companions() {
 
 /// Protects data written after a read: it is the worker's own packet, and not the one that it read.
 #[test]
-fn items_hold_their_own_packets_behind_a_read() {
+fn items_hold_their_own_packets_after_a_read() {
     let program = "work.program.steps = [\
         { trees = { does = { make = { bytes = \"64\" } } } }, { meet = {} },\
         { trees = { does = { read = { bytes = \"64\" } }, shift = 1 } }, { meet = {} },\

@@ -29,7 +29,7 @@ fn text(write: &str, read: &str) -> String {
 }
 
 #[test]
-fn what_was_written_is_verified() {
+fn written_blocks_are_verified() {
     let place = Place::new();
     for checksum in ["crc32c", "xxh3"] {
         let verify = format!("verify.checksum = \"{checksum}\"");
@@ -61,7 +61,7 @@ fn what_was_written_is_verified() {
 }
 
 #[test]
-fn readers_of_other_sizes_find_the_stamps_that_writers_left() {
+fn readers_with_other_sizes_find_the_stamps_of_writers() {
     // The distance of stamps suits all writers and verifiers, over all phases.
     let place = Place::new();
     let verify = "verify.checksum = \"crc32c\"";
@@ -78,7 +78,7 @@ fn readers_of_other_sizes_find_the_stamps_that_writers_left() {
 }
 
 #[test]
-fn what_was_laid_out_is_verified() {
+fn laid_out_blocks_are_verified() {
     let place = Place::new();
     let phase = place.phase(
         r#"
@@ -120,7 +120,7 @@ fn in_file(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
 }
 
 #[test]
-fn damage_between_writing_and_reading_is_found_and_addressed() {
+fn damage_between_writing_and_reading_is_reported_with_its_address() {
     const AT: usize = 37 * 4096;
     type Damage = fn(&mut Vec<u8>);
     /// Block numbers, with the expected message for each.
@@ -173,7 +173,7 @@ fn damage_between_writing_and_reading_is_found_and_addressed() {
 }
 
 #[test]
-fn the_first_damage_ends_the_phase_unless_told_otherwise() {
+fn the_first_damage_ends_the_phase_unless_configured_otherwise() {
     let place = Place::new();
     let verify = "verify.checksum = \"crc32c\"";
     for read in ["", "depth = 8", "run-as = \"process\""] {
@@ -202,7 +202,7 @@ fn the_first_damage_ends_the_phase_unless_told_otherwise() {
 }
 
 #[test]
-fn a_block_of_an_earlier_run_is_not_taken_for_this_runs() {
+fn a_block_of_an_earlier_run_is_not_mistaken_for_this_runs() {
     let mut place = Place::new();
     let verify = "verify.checksum = \"crc32c\"";
     let mut old = Vec::new();
@@ -226,7 +226,7 @@ fn a_block_of_an_earlier_run_is_not_taken_for_this_runs() {
 }
 
 #[test]
-fn reading_what_is_being_written_cannot_be_verified_and_says_so() {
+fn reads_concurrent_with_writes_report_that_they_cannot_be_verified() {
     // A read concurrent with a write of the same block may see half of it, which is not an error of the storage.
     let place = Place::new();
     let verify = "verify.checksum = \"crc32c\"";
@@ -250,7 +250,7 @@ fn reading_what_is_being_written_cannot_be_verified_and_says_so() {
 
 /// Plumb's own blocks can have fio's stamps, which readers with fio's rules understand.
 #[test]
-fn blocks_have_the_stamps_of_fio_where_they_are_asked_for() {
+fn blocks_have_fio_stamps_on_request() {
     let place = Place::new();
     for (method, layout) in [("md5", "versioned"), ("crc64", "unversioned"), ("sha256", "versioned")] {
         let verify =
@@ -272,7 +272,7 @@ fn blocks_have_the_stamps_of_fio_where_they_are_asked_for() {
 
 /// Headers overwrite the content that fills the buffers.
 #[test]
-fn buffers_that_repeat_and_compress_are_verified_as_well() {
+fn repeating_and_compressible_buffers_are_verified() {
     let place = Place::new();
     for content in ["{ refill = true, dedupe-percent = 50 }", "{ compress-percent = 40 }", "{ zero = true }", "{}"] {
         let verify = "work.blocks.block = \"4KiB\"\nverify = { method = \"xx-hash\", layout = \"plumb\" }";

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_rank_has_a_name_of_its_own() {
+    fn every_rank_has_its_own_name() {
         for names in [1u32, 2, 3, 10, 97, 100, 4096] {
             let popularity = Popularity::new(1.0, names, 12345);
             let mut seen = vec![false; names as usize];
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_of_none_or_one_is_no_trap() {
+    fn shares_of_no_or_one_name_work() {
         let mut rng = Rng::new(1);
         assert_eq!(Popularity::new(1.2, 0, 5).draw(&mut rng), 0);
         assert_eq!(Popularity::new(1.2, 1, 5).draw(&mut rng), 0);

@@ -389,7 +389,7 @@ mod tests {
 
     /// Protects: `define file` has one place, and a wide set has one directory, as the tools' users expect.
     #[test]
-    fn names_are_those_of_the_format() {
+    fn names_match_the_format() {
         let single = shape(&tree(1, 0, 10, 0.0), 1);
         assert_eq!(path(&single, Entry::File(0)), "00000001/00000001");
         let wide = shape(&tree(1000, 0, 1_000_000, 0.0), 1);
@@ -427,7 +427,7 @@ mod tests {
     /// Protects: without a spread, the depth of a tree follows from the number of its files and its width. With a
     /// spread, each directory draws its possible depth around that depth. The printed facts of a tree agree.
     #[test]
-    fn trees_are_as_deep_as_asked() {
+    fn trees_have_the_requested_depth() {
         let levels = |shape: &SharedShape, file| path(shape, Entry::File(file)).matches('/').count() as f64;
         let regular = self::shape(&tree(10_000, 0, 20, 0.0), 1);
         assert!((0..10_000).all(|file| levels(&regular, file) == 3.0), "log 10,000 / log 20 = 3.07");

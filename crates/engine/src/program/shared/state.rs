@@ -244,7 +244,7 @@ mod tests {
 
     /// Protects: no worker gets an entry that another one has taken, until it is returned; an empty set has no entries.
     #[test]
-    fn what_is_taken_is_gone() {
+    fn a_taken_entry_is_not_available() {
         let entries = Entries::new(3, |number| number == 1);
         assert_eq!(entries.take_missing(From::Shared), Some(0));
         assert_eq!(entries.take_missing(From::Shared), Some(2));

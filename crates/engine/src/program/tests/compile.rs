@@ -60,7 +60,7 @@ fn loops_and_mixes_become_jumps() {
 /// Protects: a program that was not validated, and has no instruction, is refused. Values
 /// are checked where they were written.
 #[test]
-fn what_was_not_validated_is_no_program() {
+fn programs_that_were_not_validated_are_refused() {
     let open = Step::Open(OpenStep { file: Pick::Random, handle: 1, ..OpenStep::default() });
     let gamma = Distribution::Gamma { mean: Bytes(9), shape: 0.0 };
     for (steps, place) in [
@@ -74,7 +74,7 @@ fn what_was_not_validated_is_no_program() {
 }
 
 #[test]
-fn a_program_has_a_longest_length() {
+fn programs_have_a_maximum_length() {
     let open = || Step::Open(OpenStep { file: Pick::Random, ..OpenStep::default() });
     let error = compile((0..70_000).map(|_| open()).collect()).unwrap_err().to_string();
     assert_eq!(error, "steps[65535]: the program has too many steps; use `loop` or `each`");

@@ -180,7 +180,7 @@ fn places() -> Vec<PathBuf> {
 const STREAM: StreamId = StreamId { seed: 5, phase: 0, worker: 0 };
 
 #[test]
-fn every_kind_of_op_does_what_it_says() {
+fn every_kind_of_op_has_its_effect() {
     for place in places() {
         let tree = Tree::new(&place, 9, 2, Distribution::Fixed(Bytes(10_000)), 33);
         let size = |bytes| Distribution::Fixed(Bytes(bytes));
@@ -274,7 +274,7 @@ fn copy(file: Pick, moves: bool) -> Step {
 
 // Protects: a copy contains its file's data and replaces an older one, and moved files are gone.
 #[test]
-fn copies_are_their_files() {
+fn copies_have_the_content_of_their_files() {
     let tree = Tree::new(&std::env::temp_dir(), 3, 1, Distribution::Fixed(Bytes(10_000)), 100);
     let program = program(vec![copy(Pick::Sequential, false), copy(Pick::Sequential, true)]);
     let mut source = over(&program, SetState::new(&tree.shape, 0, 1).unwrap(), STREAM, None);
@@ -339,7 +339,7 @@ fn copies_are_known_to_other_shares() {
 // Protects: workers share the directories that exist in advance. Each is removed once, also
 // by a worker that inherits it.
 #[test]
-fn directories_that_exist_beforehand_are_removed_first() {
+fn preexisting_directories_are_removed_first() {
     // Number of directories that each worker of the first phase removes, and the number of workers of the second phase.
     for (at_first, workers) in [([1, 1, 1], 2), ([0, 2, 0], 1), ([2, 2, 0], 1)] {
         let tree = Tree::new(&std::env::temp_dir(), 0, 1, Distribution::Fixed(Bytes(0)), 0);
@@ -368,7 +368,7 @@ fn directories_that_exist_beforehand_are_removed_first() {
 }
 
 #[test]
-fn what_is_in_the_way_is_neither_replaced_nor_truncated() {
+fn existing_files_are_neither_replaced_nor_truncated() {
     for place in places() {
         let tree = Tree::new(&place, 4, 0, Distribution::Fixed(Bytes(10)), 25);
         // Worker 0 has file 3; names 0, 1 and 2 are free in its state, but taken on disk.
@@ -415,7 +415,7 @@ fn a_symbolic_link_put_in_place_of_a_file_is_not_followed() {
 }
 
 #[test]
-fn opening_an_open_handle_closes_the_file_before() {
+fn opening_an_open_handle_closes_the_previous_file() {
     let tree = Tree::new(&std::env::temp_dir(), 3000, 1, Distribution::Fixed(Bytes(1)), 0);
     let program = program(vec![Step::Create { handle: 0 }]);
     let mut source = over(&program, SetState::new(&tree.shape, 0, 1).unwrap(), STREAM, None);
@@ -430,7 +430,7 @@ fn opening_an_open_handle_closes_the_file_before() {
 }
 
 #[test]
-fn ops_without_their_file_are_errors_and_no_panics() {
+fn ops_without_their_file_are_errors_instead_of_panics() {
     let tree = Tree::new(&std::env::temp_dir(), 1, 0, Distribution::Fixed(Bytes(1)), 0);
     let program = program(vec![Step::Stat { file: Pick::Random }]);
     let mut backend = tree.backend(&program);
@@ -558,7 +558,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn the_belief_of_any_program_is_the_truth(
+    fn the_state_of_any_program_matches_the_disk(
         first in steps(),
         second in steps(),
         files in 0u64..60,

@@ -45,7 +45,7 @@ fn offsets(ops: &[CallOp]) -> Vec<u64> {
 
 /// Protects: ops made without a clock reading are the same ops in the same order, and of one kind and length.
 #[test]
-fn ops_alike_are_the_next_ones() {
+fn next_alike_yields_the_next_ops() {
     let plain = |does, order| Step::Transfer(transfer(does, 20, order, Via::Plain));
     let steps = [
         plain(Moves::Write, RecordOrder::Forward),
@@ -83,7 +83,7 @@ fn forward_makes_no_seek() {
 
 /// As strace shows IOzone's: one record back from the end, then two back after every read.
 #[test]
-fn backward_seeks_from_the_end_and_behind_every_record() {
+fn backward_seeks_from_the_end_and_after_every_record() {
     let ops = records(3, RecordOrder::Backward);
     assert_eq!(offsets(&ops), [2, 1, 0]);
     let before: Vec<Seek> = ops.iter().map(|op| op.seek_before).collect();
@@ -93,7 +93,7 @@ fn backward_seeks_from_the_end_and_behind_every_record() {
 
 /// As strace shows IOzone's `-K`: the position is queried, two bytes are read elsewhere, and the position is restored.
 #[test]
-fn a_detour_comes_back_to_where_it_left() {
+fn a_detour_returns_to_its_start() {
     let detours = Some(Detours { every: 2, to: vec![Bytes(0), Bytes(50)] });
     let ops = ops_of(
         &[Step::Transfer(Transfer { detours, ..transfer(Moves::Read, 3, RecordOrder::Forward, Via::Plain) })],
@@ -139,7 +139,7 @@ fn records_that_keep_a_distance_are_each_followed_by_a_wait() {
 /// As strace shows IOzone's 48 records at a stride of 17: each round starts one record later; some
 /// records come twice and some never.
 #[test]
-fn a_stride_goes_round_one_record_later() {
+fn a_stride_wraps_around_one_record_later() {
     let ops = records(48, RecordOrder::Strided { records: 17 });
     assert_eq!(offsets(&ops)[..9], [0, 17, 34, 1, 18, 35, 2, 19, 36]);
     assert_eq!(ops.len(), 48);
@@ -158,13 +158,13 @@ fn a_shuffled_order_seeks_before_each() {
 }
 
 #[test]
-fn the_same_record_is_sought_again_behind_each() {
+fn a_repeated_record_seeks_back_after_each() {
     let ops = records(2, RecordOrder::Same);
     assert!(ops.iter().all(|op| op.offset == 0 && op.seek_after == Seek::To(0)));
 }
 
 #[test]
-fn listed_records_pause_behind_each() {
+fn listed_records_pause_after_each() {
     let list = vec![
         ListedRecord { offset: Bytes(500), length: Bytes(7), pause: Nanos(9), does: None },
         ListedRecord { offset: Bytes(1), length: Bytes(3), pause: Nanos(0), does: None },
@@ -175,7 +175,7 @@ fn listed_records_pause_behind_each() {
 }
 
 #[test]
-fn a_rewrite_reads_goes_back_and_writes() {
+fn a_rewrite_reads_seeks_back_and_writes() {
     let ops = ops_of(&[Step::Transfer(transfer(Moves::Rewrite, 2, RecordOrder::Forward, Via::Plain))], 0);
     let seen: Vec<_> = ops.iter().map(|op| (op.kind, op.offset, op.seek_before, op.is_last)).collect();
     assert_eq!(
@@ -198,7 +198,7 @@ fn positioned_calls_make_no_seek() {
 }
 
 #[test]
-fn each_goes_over_its_files_inside_of_another() {
+fn nested_each_visits_all_its_files() {
     let stat = || Step::Stat { file: Pick::Own };
     let inner = Each { first: 5, count: 2, order: FileOrder::Backward, steps: vec![stat()] };
     let outer = Each {
@@ -217,7 +217,7 @@ fn each_goes_over_its_files_inside_of_another() {
 
 /// When a worker is stopped, the rest is closed and flushed, without the records.
 #[test]
-fn transfers_can_be_left_out() {
+fn transfers_can_be_omitted() {
     let steps = [Step::Transfer(transfer(Moves::Read, 5, RecordOrder::Forward, Via::Plain)), Step::Fsync { handle: 0 }];
     let program = compiled(&steps);
     let mut source = source(&program, 0);

@@ -157,7 +157,7 @@ fn ops_stay_within_the_workers_share() {
 }
 
 #[test]
-fn files_are_made_stated_and_unlinked_over_three_phases() {
+fn files_are_created_queried_and_unlinked_over_three_phases() {
     let shape = shape(5, 0);
     let mut making = source(&shape, &[create(), close()], None);
     assert_eq!(ops(&mut making).len(), 10);
@@ -208,7 +208,7 @@ fn chance_may_skip_a_pass_without_ending_the_flow() {
 }
 
 #[test]
-fn a_futile_loop_gives_way_to_what_follows() {
+fn a_futile_loop_ends_and_the_next_steps_run() {
     let steps = [repeat(1 << 60, &[unlink(Pick::Random)]), create(), close()];
     let found = ops(&mut source(&shape(2, 100), &steps, Some(2)));
     let rest = ["create h0 f1", "close h0 f1", "unlink f1", "create h0 f0", "close h0 f0"];
@@ -216,7 +216,7 @@ fn a_futile_loop_gives_way_to_what_follows() {
 }
 
 #[test]
-fn waiting_alone_goes_on() {
+fn a_program_that_only_waits_continues() {
     let mut source = source(&shape(1, 0), &[Step::Delay { time: Nanos(7) }], Some(3));
     assert_eq!(ops(&mut source), ["delay 7", "delay 7", "delay 7"]);
     assert_eq!(source.transactions(), Some(0));
@@ -281,7 +281,7 @@ fn mixes_keep_their_weights() {
 }
 
 #[test]
-fn same_is_what_the_step_before_worked_on() {
+fn same_is_the_file_of_the_previous_step() {
     let same = Pick::Same;
     let steps = [
         Step::Symlink { file: Pick::Sequential, to: None },
@@ -308,7 +308,7 @@ fn readlink_picks_symbolic_links_and_open_picks_files() {
 }
 
 #[test]
-fn what_failed_has_not_happened() {
+fn a_failed_op_has_no_effect() {
     let mut source = source(&shape(3, 0), &[create(), append(10), close()], None);
     let op = source.next().unwrap();
     assert_eq!(text(&op), "create h0 f0");
@@ -408,7 +408,7 @@ fn states_pass_to_another_number_of_workers() {
 
 // Protects: data from another process is read without trust.
 #[test]
-fn a_told_tree_that_makes_no_sense_is_none() {
+fn a_malformed_tree_from_another_process_is_rejected() {
     let shape = shape(10, 50);
     let of = |bytes: &[u8]| TreeState::from_bytes(shape.clone(), bytes);
     let run = |kind: u8, names: u64| [&[kind], names.to_le_bytes().as_slice()].concat();

@@ -120,7 +120,7 @@ mod tests {
     // Protects md-workbench's step: the calls match those of the real tool's rank 1 of 3 with -D 2 -P 4 -I 1 -O
     // 1, as printed by `-v -v`.
     #[test]
-    fn the_oldest_goes_and_the_newest_comes() {
+    fn the_oldest_item_is_replaced_by_a_new_one() {
         let (files, mark) = (files(3, 2), WallMark::default());
         let first = [
             "stat out/0_0/file-0",
@@ -152,7 +152,7 @@ mod tests {
 
     // Protects: a missing item is skipped without further ops on it, and the next one is not.
     #[test]
-    fn a_missing_item_is_left_out() {
+    fn a_missing_item_is_skipped() {
         let (files, mark) = (files(1, 2), WallMark::default());
         let made = ops(&files, &renew(3, 2), 0, &mark, &["out/0_1/file-0", "out/0_0/file-1"]);
         let kinds: Vec<&str> = made.iter().map(|op| op.split(' ').next().unwrap()).collect();
@@ -170,7 +170,7 @@ mod tests {
 
     // Protects the order in which items are created in advance: one in each root, then the next in each.
     #[test]
-    fn items_are_made_across_roots() {
+    fn items_are_created_across_roots() {
         let step =
             TreeStep { order: ItemOrder::AcrossRoots, count: Some(2), first: 3, ..TreeStep::new(TreeWork::Unlink) };
         let made = ops(&files(2, 2), &step, 1, &WallMark::default(), &[]);

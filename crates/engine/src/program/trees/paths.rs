@@ -267,7 +267,7 @@ mod tests {
     // Protects every path from remnants of the previous one: items of one directory share
     // the part that is not rewritten.
     #[test]
-    fn paths_are_those_of_their_numbers() {
+    fn paths_match_their_numbers() {
         let item = |suffix: &str| ItemName { prefix: "i.".to_owned(), suffix: suffix.to_owned(), shared: false };
         let names = TreeNames {
             places: vec!["a".into(), "b/".into()],

@@ -383,7 +383,7 @@ mod tests {
 
     // Protects the order in which a tree is created and removed: no directory exists without its parent.
     #[test]
-    fn directories_are_made_downwards_and_removed_upwards() {
+    fn directories_are_created_downwards_and_removed_upwards() {
         let tree = names(2, 2, false);
         assert_eq!(numbers(&tree, &TreeStep::new(TreeWork::MakeDirectories), 0), [0, 1, 3, 4, 2, 5, 6]);
         assert_eq!(numbers(&tree, &TreeStep::new(TreeWork::RemoveDirectories), 0), [3, 4, 1, 5, 6, 2, 0]);

@@ -52,7 +52,7 @@ fn one(device: &str, cache: CachePolicy, source: TestSource) -> SimPhaseOutcome 
 }
 
 #[test]
-fn a_healthy_device_moved_what_the_program_moved_and_kept_nothing_back() {
+fn a_healthy_device_moves_exactly_what_the_program_moves() {
     let source = TestSource { write_share: 0.5, ..TestSource::random(4096) };
     let SimPhaseOutcome { measurement, observations, .. } = one("sim:ssd", CachePolicy::Cold, source);
     let seen = delta(&observations);
@@ -100,7 +100,7 @@ fn drift_slows_each_run_a_little_more() {
 }
 
 #[test]
-fn a_debt_slows_the_runs_that_pay_it_and_not_the_run_that_leaves_it() {
+fn a_debt_slows_the_following_runs_but_not_its_own() {
     let owing = |device: &str, share: f64| {
         let (target, debt) = (target(device), CarriedDebt::of_share(share).unwrap());
         let mut simulation = Simulation::new([("disk", &target)], run(0)).owing(debt);
@@ -115,7 +115,7 @@ fn a_debt_slows_the_runs_that_pay_it_and_not_the_run_that_leaves_it() {
 }
 
 #[test]
-fn bimodal_has_two_levels_and_the_asked_share_of_slow_runs() {
+fn bimodal_has_two_levels_and_the_configured_share_of_slow_runs() {
     let runs = thirty("sim:ssd?cv=0&bimodal=30%&bimodal-slow=50%");
     let fast = runs.iter().cloned().fold(0.0, f64::max);
     let slow = runs.iter().filter(|&&rate| rate < fast * 0.75).count();
@@ -138,7 +138,7 @@ fn plots_differ_and_runs_of_one_plot_do_not() {
 }
 
 #[test]
-fn a_neighbour_takes_its_share_and_is_seen() {
+fn a_neighbor_takes_its_share_and_is_observed() {
     let healthy = one("sim:ssd?cv=0", CachePolicy::Direct, TestSource::sequential(1 << 20));
     let shared = one("sim:ssd?cv=0&background=20%", CachePolicy::Direct, TestSource::sequential(1 << 20));
     let ratio = bandwidth(&shared.measurement) / bandwidth(&healthy.measurement);
@@ -154,7 +154,7 @@ fn a_neighbour_takes_its_share_and_is_seen() {
 }
 
 #[test]
-fn a_resync_is_seen_in_the_counters_and_in_the_stack() {
+fn a_resync_shows_in_the_counters_and_in_the_stack() {
     let outcome = one("sim:hdd?resync=30%", CachePolicy::Direct, TestSource::sequential(1 << 20));
     assert_eq!(outcome.observations.other_io.value().unwrap()[0].command, "sim0_resync");
     let seen = delta(&outcome.observations);
@@ -256,7 +256,7 @@ fn a_lying_flush_returns_at_once_and_writes_nothing() {
 }
 
 #[test]
-fn errors_are_counted_kept_in_part_and_logged_by_the_kernel() {
+fn errors_are_counted_partly_kept_and_logged_by_the_kernel() {
     let outcome = one("sim:ssd?errors=1%", CachePolicy::Direct, TestSource::random(4096));
     let measurement = &outcome.measurement;
     let share = measurement.fault_count as f64 / (measurement.count() + measurement.fault_count) as f64;
@@ -268,7 +268,7 @@ fn errors_are_counted_kept_in_part_and_logged_by_the_kernel() {
 }
 
 #[test]
-fn an_error_ends_the_phase_where_the_worker_says_so() {
+fn an_error_ends_the_phase_if_the_worker_is_configured_so() {
     let stopping = SimWorker { on_error: OnError::Stop, ..worker(TestSource::random(4096), 4) };
     let outcome = simulate("sim:ssd?errors=1%", 0, &phase(10), vec![stopping]);
     assert!(outcome.measurement.wall_ns < SECOND);

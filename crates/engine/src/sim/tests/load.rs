@@ -160,14 +160,14 @@ fn a_fixed_rate_starts_no_op_at_the_very_end() {
 }
 
 #[test]
-fn think_time_pauses_after_every_so_many_ops() {
+fn think_time_pauses_after_every_n_ops() {
     let pace = Pace::think(10, Nanos(1_000_000));
     let outcome = simulate("sim:ram", 0, &phase(1), vec![SimWorker { pace, ..worker(TestSource::random(4096), 1) }]);
     assert!((9_800..=10_000).contains(&outcome.measurement.count()), "{}", outcome.measurement.count());
 }
 
 #[test]
-fn a_delay_takes_time_and_is_no_op() {
+fn a_delay_takes_time_but_does_not_count_as_an_op() {
     let delay = BlockOp::load(OpKind::Delay, 0, 0, 10_000_000);
     let stat = BlockOp { kind: OpKind::Stat, ..delay };
     let outcome = simulate("sim:ram", 0, &phase(1), vec![worker(Steps(vec![delay, stat], 0), 1)]).measurement;
@@ -176,7 +176,7 @@ fn a_delay_takes_time_and_is_no_op() {
 }
 
 #[test]
-fn steady_stops_early_or_says_that_it_was_not() {
+fn steady_stops_early_or_reports_that_it_was_not_steady() {
     let steady = Steady { max_rounds: 12, ..Steady::default() };
     let phase = |steady| Phase { stop: Stop { steady: Some(steady), ..Stop::default() }, ..phase(1) };
     let calm = simulate("sim:ssd", 0, &phase(steady), vec![worker(TestSource::random(4096), 1)]).measurement;
@@ -189,7 +189,7 @@ fn steady_stops_early_or_says_that_it_was_not() {
 }
 
 #[test]
-fn phases_follow_one_another_on_one_clock() {
+fn phases_share_one_clock() {
     let target = target("sim:hdd");
     let mut simulation = Simulation::new([("disk", &target)], run(0));
     let mut go = |phase: &Phase, source| {
@@ -218,7 +218,7 @@ fn workers_of_one_phase_may_use_several_devices_and_several_kinds_of_source() {
 }
 
 #[test]
-fn the_caller_can_break_off_and_keeps_what_was_measured() {
+fn the_caller_can_stop_and_keep_the_measurement() {
     let target = target("sim:ssd");
     let mut seconds = 0;
     let outcome = Simulation::new([("disk", &target)], run(0))
@@ -270,7 +270,7 @@ fn absurd_faults_and_times_end_in_an_error_or_a_number_but_never_in_a_panic() {
 }
 
 #[test]
-fn files_of_a_target_lie_one_after_another() {
+fn files_of_a_target_are_consecutive() {
     // All ops have the same offset, in ten files. If the files overlapped, they would be one hot spot of the disk.
     let reads: Vec<BlockOp> = (0..10).map(|file| BlockOp::load(OpKind::Read, file, 0, 4096)).collect();
     let files = |files| SimTarget { files, ..target("sim:hdd?cv=0") };

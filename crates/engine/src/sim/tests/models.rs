@@ -80,7 +80,7 @@ fn channels_limit_what_the_link_would_allow() {
 }
 
 #[test]
-fn memory_answers_in_a_microsecond() {
+fn memory_completes_in_a_microsecond() {
     let ram = measure(&nominal("ram"), 1, TestSource::random(4096), 1);
     assert_within(service(&ram, OpKind::Read).mean().unwrap(), 950.0..1_050.0, "read, ns");
 }

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn normal_lies_around_its_centre() {
+    fn normal_is_centered() {
         let counts = counts(OffsetDistribution::Normal { center: 0.25, deviation: 0.05 }, 1000);
         let within = |from: usize, to: usize| counts[from..to].iter().sum::<usize>() as f64 / DRAWS as f64;
         near(within(200, 300), 0.6827);
@@ -247,14 +247,14 @@ mod tests {
     }
 
     #[test]
-    fn a_wide_normal_is_clipped_by_drawing_again() {
+    fn a_wide_normal_is_clipped_by_redrawing() {
         let counts = counts(OffsetDistribution::Normal { center: 0.0, deviation: 0.5 }, 100);
         // Φ(1)-Φ(0) over Φ(2)-Φ(0).
         near(counts[..50].iter().sum::<usize>() as f64 / DRAWS as f64, 0.341_345 / 0.477_250);
     }
 
     #[test]
-    fn positions_lie_in_their_pieces() {
+    fn positions_are_within_their_pieces() {
         let pieces = [(0, 100, 40), (1, 0, 3), (2, 0, 15)].map(|(file, start, length)| Piece { file, start, length });
         let positions = Positions::new(&pieces, 8, 8, Overrun::MoveBack);
         let ranges: Vec<_> = (0..6).map(|p| positions.range(p, 8)).map(|s| (s.file, s.offset)).collect();

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn each_pass_has_an_order_of_its_own() {
+    fn each_pass_has_its_own_order() {
         let mut shuffle = Shuffle::new(1000, Rng::new(3));
         let first: Vec<u64> = (0..1000).map(|_| shuffle.next()).collect();
         let second: Vec<u64> = (0..1000).map(|_| shuffle.next()).collect();

@@ -247,7 +247,7 @@ mod tests {
     // Protects: the locality of the reuse walk is that of the published generator. It differs with the number of
     // walkers: one walk for all of them would be wrong by up to 0.14.
     #[test]
-    fn hit_ratios_are_the_published_ones() {
+    fn hit_ratios_match_the_published_ones() {
         for (stream, walkers, expected) in [
             (&FIRST_STORE, 1, [0.188, 0.260, 0.483]),
             (&FIRST_STORE, 20, [0.137, 0.251, 0.492]),
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_go_on_in_sequence_and_begin_where_they_may() {
+    fn runs_are_sequential_and_begin_within_bounds() {
         let piece = Piece { file: 3, start: 1 << 20, length: 10 << 20 };
         let bounds = Walking::Runs { first: 2 << 20, last: 6 << 20, length: 1 << 20 };
         let mut walk = Walkers::new(bounds, 1, piece, Rng::new(5));
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_of_one_leaf_is_walked_within() {
+    fn walks_stay_within_a_range_of_one_leaf() {
         let piece = Piece { file: 0, start: 0, length: REUSE_LEAF + 100 };
         let mut walk = Walkers::new(Walking::Reuse, 3, piece, Rng::new(5));
         for _ in 0..1000 {

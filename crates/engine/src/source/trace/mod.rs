@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recording_longer_than_what_is_read_ahead_comes_whole_and_in_order() {
+    fn a_recording_longer_than_the_read_ahead_is_complete_and_in_order() {
         let many = (BATCH_OPS * (BATCHES + 3) + 7) as u64;
         let Replay { mut source, error, .. } =
             replay((0..many).map(|n| Ok(op(n))), &Clock::best(), &recording(None), 1, None);
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_in_the_midst_ends_the_replay_and_is_told() {
+    fn an_error_within_a_recording_ends_the_replay_and_is_reported() {
         let ops = [Ok(op(0)), Err(ReplayError::Read("line 7: `x` is no offset".into())), Ok(op(1))];
         let Replay { mut source, error, .. } = replay(ops.into_iter(), &Clock::best(), &recording(None), 1, None);
         assert!(source.next().is_some());
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn ops_are_due_at_their_times_at_the_asked_speed() {
+    fn ops_are_due_at_their_times_at_the_requested_speed() {
         let clock = Clock::best();
         let due = |speed| {
             let Replay { mut source, pacer, .. } =

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_files_cannot_take_is_told_with_the_way_out() {
+    fn ops_that_do_not_fit_their_files_are_errors_with_the_way_out() {
         let plain = recording(|_| {});
         assert_eq!(all(&plain, files(4096, FileKind::Regular, 1)).iter().filter(|op| op.is_ok()).count(), 3);
         let beyond = wrong(&plain, files(4096, FileKind::Device, 1));

@@ -175,7 +175,7 @@ fn seeds() {
 }
 
 #[test]
-fn copies_have_draws_of_their_own() {
+fn copies_have_their_own_draws() {
     if !has_fio() {
         return;
     }
@@ -547,7 +547,7 @@ fn read_back() {
 }
 
 #[test]
-fn read_back_on_the_way() {
+fn read_back_during_the_load() {
     for (name, order) in [("", sequential()), ("rand", random())] {
         for (kind, does) in [("write", Does::Write), ("rw --rwmixread=40", Does::Mix(40))] {
             for (backlog, batch) in [(10, None), (32, Some(8)), (1, None), (7, Some(20))] {
@@ -571,7 +571,7 @@ fn only_read_back() {
 }
 
 #[test]
-fn found_by_drawing_again() {
+fn found_by_redrawing() {
     for (name, order) in [("", sequential()), ("rand", random())] {
         for (kind, does) in [("write", Does::Write), ("rw --rwmixread=40", Does::Mix(40))] {
             let rules = Verify { redraw: true, ..verify() };
@@ -581,7 +581,7 @@ fn found_by_drawing_again() {
 }
 
 #[test]
-fn what_is_read_back_has_the_number_of_its_write() {
+fn read_backs_carry_the_number_of_their_write() {
     let mut verified = job(Stream { coverage: Coverage::Again, loops: 2, ..stream(Does::Write, random()) });
     verified.verify = Some(verify());
     let plan = plan(&verified, &[MIB], Handing::Queued).expect("a plan");

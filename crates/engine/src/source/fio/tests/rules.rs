@@ -127,7 +127,7 @@ proptest! {
 
     /// Protects: the fast path yields the ops of the general path, with the same waits.
     #[test]
-    fn the_short_way_is_the_long_way(stream in simple(), handing in handing(), behind in 0..40u64) {
+    fn the_fast_path_matches_the_general_path(stream in simple(), handing in handing(), behind in 0..40u64) {
         let file = stream.ranges[0].start.0 + stream.ranges[0].length.0 + behind;
         let plan = plan(&job(stream), &[file], handing);
         let plan = plan.expect("a plan");
@@ -136,7 +136,7 @@ proptest! {
 
     /// Protects: a log contains where files are opened and closed, and changes no op.
     #[test]
-    fn notes_leave_the_ops_alone(stream in any_stream(), handing in handing(), verified in any::<bool>()) {
+    fn notes_do_not_change_the_ops(stream in any_stream(), handing in handing(), verified in any::<bool>()) {
         let lengths: Vec<u64> =
             stream.ranges.iter().map(|range| range.start.0 + range.length.0).collect();
         let mut tried = job(stream);
@@ -158,7 +158,7 @@ proptest! {
     /// Protects: a ramp is part of its job. At its end only the limit of ops restarts, no draw changes, and the fast
     /// path still equals the general one. Source: `reset_all_stats` in fio's `libfio.c`.
     #[test]
-    fn limits_begin_anew(stream in simple(), handing in handing(), at in 1..400usize, waits in any::<bool>()) {
+    fn limits_restart_after_the_ramp(stream in simple(), handing in handing(), at in 1..400usize, waits in any::<bool>()) {
         let file = stream.ranges[0].start.0 + stream.ranges[0].length.0;
         let (size, is_trim) = (stream.sizes.read.max().0, stream.trims);
         let bytes = stream.io_bytes;
@@ -252,7 +252,7 @@ proptest! {
 
 /// Protects: more than 2^32 blocks are drawn with 64 bits, unless 32 bits were requested.
 #[test]
-fn a_narrow_generator_is_kept_where_it_is_asked_for() {
+fn a_requested_narrow_generator_is_kept() {
     let width = |generator| {
         let ranges = vec![FileRange { start: Bytes(0), length: Bytes(1 << 40) }];
         let sizes = ByKind::all(JobSize::Fixed(Bytes(1)));
@@ -290,7 +290,7 @@ fn curves_reach_every_block() {
 }
 
 #[test]
-fn a_list_of_blocks_comes_again_and_again() {
+fn a_list_of_blocks_repeats() {
     let listed = Stream {
         distribution: OffsetDistribution::Sequence(vec![3, 0, 200]),
         max_ops: Some(5),
@@ -302,7 +302,7 @@ fn a_list_of_blocks_comes_again_and_again() {
 }
 
 #[test]
-fn a_list_of_blocks_goes_on_behind_itself_and_ends_with_the_range() {
+fn a_list_of_blocks_steps_forward_and_ends_with_the_range() {
     let listed =
         Stream { distribution: OffsetDistribution::SequenceOnward(vec![2, 0, 1]), ..stream(Does::Read, random()) };
     let plan = plan(&job(listed), &[8 * 4096], Handing::Inline).expect("a plan");
@@ -333,7 +333,7 @@ fn trimmed_blocks_are_forgotten_or_read_as_zeros() {
 /// --trim_percentage=30`. The installed fio is not used: older versions begin their batches elsewhere, and 3.33 ends
 /// at the first batch by an assertion.
 #[test]
-fn trims_come_amid_writes_where_fio_has_them() {
+fn trims_between_writes_match_fio() {
     // Number of writes before each trim, and its block.
     let by_backlog = [
         (8, 0),
@@ -394,7 +394,7 @@ fn trims_come_amid_writes_where_fio_has_them() {
 }
 
 #[test]
-fn a_write_that_failed_is_not_read_back() {
+fn a_failed_write_is_not_read_back() {
     for coverage in [Coverage::Once, Coverage::Again] {
         let mut verified = job(Stream { coverage, ..stream(Does::Write, random()) });
         verified.verify = Some(fio::verify());
@@ -422,7 +422,7 @@ fn ops_wait_at_the_seams() {
 
 // Protects: each pass reads the device instead of memory, on the fast path and on the general one.
 #[test]
-fn a_file_is_begun_anew_with_each_time_through() {
+fn each_pass_drops_the_cached_file() {
     const BLOCKS: usize = 256;
     for order in [sequential(), random()] {
         for (loops, until_time) in [(3, false), (1, true)] {
@@ -440,7 +440,7 @@ fn a_file_is_begun_anew_with_each_time_through() {
 }
 
 #[test]
-fn files_are_removed_between_loops_and_not_behind_the_last() {
+fn files_are_removed_between_loops_but_not_after_the_last() {
     let mut thrice = job(Stream { loops: 3, ranges: vec![range(512 * KIB)], ..stream(Does::Write, sequential()) });
     thrice.files.unlink_each_loop = true;
     let ops = ops(&plan(&thrice, &[512 * KIB; 2], Handing::Inline).expect("a plan"), 10_000);
@@ -463,7 +463,7 @@ fn range(length: u64) -> FileRange {
 }
 
 #[test]
-fn files_are_opened_before_they_are_used_and_closed_in_the_end() {
+fn files_are_opened_before_use_and_closed_at_the_end() {
     for order in [sequential(), random()] {
         for verified in [false, true] {
             let ranges = vec![FileRange { start: Bytes(0), length: Bytes(256 * KIB) }];
@@ -516,7 +516,7 @@ fn a_log_shows_where_files_are_opened_and_closed() {
 
 /// fio 3.42 flushes at the end of each loop that ends after a read, even if nothing more was written in it.
 #[test]
-fn what_was_read_back_is_followed_by_the_flush_of_the_next_loop() {
+fn a_loop_that_ends_with_read_back_flushes() {
     let mut verified = job(Stream { loops: 2, max_ops: Some(2), ..stream(Does::Write, sequential()) });
     verified.verify = Some(fio::verify());
     verified.syncs.at_end = true;
@@ -528,7 +528,7 @@ fn what_was_read_back_is_followed_by_the_flush_of_the_next_loop() {
 
 /// A job that only verifies counts all drawn ops as done.
 #[test]
-fn what_is_not_written_is_counted() {
+fn ops_that_are_only_verified_are_counted() {
     let mut dry = job(stream(Does::Write, random()));
     dry.verify = Some(Verify { only: true, ..fio::verify() });
     let plan = plan(&dry, &[MIB], Handing::Inline).expect("a plan");
@@ -540,7 +540,7 @@ fn what_is_not_written_is_counted() {
 }
 
 #[test]
-fn what_cannot_be_drawn_is_refused_by_name() {
+fn impossible_draws_are_refused_by_name() {
     let refused = |stream: Stream| plan(&job(stream), &[MIB], Handing::Inline).expect_err("no plan");
     let base = || stream(Does::Read, random());
     assert_eq!(refused(Stream { ranges_per_trim: 2, ..base() }), FioPlanError::RangesPerTrim { ranges: 2 });
@@ -582,7 +582,7 @@ fn what_cannot_be_drawn_is_refused_by_name() {
 }
 
 #[test]
-fn a_plan_tells_what_it_needs() {
+fn a_plan_reports_its_needs() {
     let sizes = ByKind {
         read: JobSize::Fixed(Bytes(8192)),
         write: JobSize::Range { low: Bytes(4096), high: Bytes(16384) },
@@ -597,7 +597,7 @@ fn a_plan_tells_what_it_needs() {
 }
 
 #[test]
-fn what_is_drawn_again_was_written_whatever_it_was_drawn_by() {
+fn redrawn_blocks_were_written_with_any_distribution() {
     let curves = [Curve::Zipf { theta: 1.2 }, Curve::Pareto { h: 0.3 }, Curve::Normal { deviation: 20.0 }];
     let curved = curves.map(|curve| Stream {
         distribution: OffsetDistribution::Curved { curve, center: None, as_fio: None },
@@ -629,7 +629,7 @@ fn what_is_drawn_again_was_written_whatever_it_was_drawn_by() {
 /// Cached data is dropped before the same bytes are read again, including read-back, so that the device is read. fio
 /// closes its files after each loop and drops cached data when it opens them; here they stay open.
 #[test]
-fn what_is_cached_is_dropped_before_it_is_read_again() {
+fn cached_data_is_dropped_before_it_is_read_again() {
     let evictions = |job: &Tried, lengths: &[u64], most: usize| -> Vec<(usize, u32, Role, bool)> {
         let ops = taken(&plan(job, lengths, Handing::Inline).expect("a plan"), most);
         let evicts = ops.iter().enumerate().filter(|(_, op)| op.kind == OpKind::Evict);
@@ -668,7 +668,7 @@ fn what_is_cached_is_dropped_before_it_is_read_again() {
 /// Expected ops are those that fio 3.42 logs for sequential writes with `verify`, over several files, and with
 /// `io_size` larger than `size`. fio 3.33 has other orders.
 #[test]
-fn what_was_written_in_sequence_is_read_back_in_that_order_and_at_the_end() {
+fn sequential_writes_are_read_back_in_order_at_the_end() {
     let two = vec![FileRange { start: Bytes(0), length: Bytes(16 * KIB) }; 2];
     let handed = |stream: Stream, lengths: &[u64], handing: Handing| -> Vec<(OpKind, u32, u64)> {
         let mut job = job(stream);

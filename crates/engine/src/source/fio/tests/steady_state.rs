@@ -31,7 +31,7 @@ fn fingerprint(stream: Stream, bytes: u64, handing: Handing) -> (usize, u64) {
 // Protects: blocks and their rewrites match the log of fio 3.42 (`--write_iolog`), in its order. The expected values
 // are fixed, because the installed fio may be older and lack sprandom.
 #[test]
-fn the_way_to_the_steady_state_is_fios() {
+fn the_way_to_the_steady_state_matches_fio() {
     let tried = [
         (steady(0.25, 10, 0, MIB), MIB, Handing::Inline, (318, 0x6913_b820_ba0c_bfe0)),
         (steady(0.25, 10, 64 * KIB, MIB), MIB, Handing::Queued, (318, 0xb647_e6c9_93f1_8952)),
@@ -49,7 +49,7 @@ fn the_way_to_the_steady_state_is_fios() {
 // Protects: each block is written, and about as many are rewritten as the SSD over-provisions.
 // The first regions rewrite the most.
 #[test]
-fn all_blocks_are_written_and_those_that_the_ssd_hides_again() {
+fn all_blocks_are_written_and_the_over_provisioned_share_again() {
     let bytes = 64 * MIB;
     let ops = ops(&plan(&job(steady(0.25, 10, 0, bytes)), &[bytes], Handing::Inline).expect("a plan"), usize::MAX);
     let blocks = (bytes / (4 * KIB)) as usize;
