@@ -351,7 +351,7 @@ mod tests {
         }
         assert_eq!(cells.bins(), [(0, 1), (1, 1), (2, 2), (10_001, 2)]);
         tally.sort(&cells, 0);
-        assert_eq!(cells.bins().len(), 4, "none are asked for");
+        assert_eq!(cells.bins().len(), 4, "no bins were requested");
     }
 
     fn fresh_cells() -> DatagramCells {

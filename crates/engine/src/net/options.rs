@@ -87,7 +87,7 @@ impl SocketOptions {
             #[cfg(target_os = "linux")]
             if self.whole && !is_v6 {
                 let value = libc::IP_PMTUDISC_DO as u32;
-                number("that datagrams stay whole", libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, value)?;
+                number("the don't-fragment flag", libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, value)?;
             }
             return Ok(());
         }
@@ -136,7 +136,7 @@ impl SocketOptions {
             bytes("the network interface", libc::SOL_SOCKET, libc::SO_BINDTODEVICE, device.as_bytes())?;
         }
         if let Some(rate) = self.pacing {
-            bytes("the rate of pacing", libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &rate.to_ne_bytes())?;
+            bytes("the pacing rate", libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &rate.to_ne_bytes())?;
         }
         Ok(())
     }

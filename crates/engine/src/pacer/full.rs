@@ -192,7 +192,7 @@ impl Pacer for FullPacer<'_> {
                 kind,
                 errno: libc::ETIMEDOUT,
                 message: format!(
-                    "a {} took {} where {} is the longest allowed",
+                    "a {} took {}, but at most {} is allowed",
                     kind.name(),
                     Nanos(service_ns),
                     Nanos(longest_ns)

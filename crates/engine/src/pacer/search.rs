@@ -181,7 +181,7 @@ impl<'a> DepthSearch<'a> {
             kind,
             errno: libc::ETIMEDOUT,
             message: format!(
-                "a {} took {} at a depth of 1 where the goal of latency is {}; no depth keeps it",
+                "a {} took {} at depth 1, but the latency goal is {}; no depth meets it",
                 kind.name(),
                 Nanos(service_ns),
                 Nanos(self.latency_ns)

@@ -154,7 +154,7 @@ mod tests {
     fn a_fall_is_no_steadier_than_a_rise() {
         let mut judge = SteadyJudge::new(&rule(SteadyJudged::Slope, 1.0, false, 3));
         assert_eq!(steady_with(&mut judge, &[30.0, 20.0, 10.0]), None);
-        assert_eq!(judge.outcome().criterion, Some(-10.0), "it keeps its sign");
+        assert_eq!(judge.outcome().criterion, Some(-10.0), "the slope keeps its sign");
     }
 
     #[test]

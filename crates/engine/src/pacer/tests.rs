@@ -70,7 +70,7 @@ fn full<'a>(pace: &Pace, depth: u32, search: &'a SearchWords) -> FullPacer<'a> {
 fn intended(pacer: &mut impl Pacer, op: &BlockOp) -> Ticks {
     match pacer.due(ANY_TIME, PacedOp::of(op)) {
         Due::Now { intended } => intended,
-        other => panic!("not due at the end of time but {other:?}"),
+        other => panic!("expected the op to be due, but got {other:?}"),
     }
 }
 
@@ -96,7 +96,7 @@ fn drive(pacer: &mut impl Pacer, depth: usize, until: Ticks, service_ns: impl Fn
             match pacer.due(driven.now, PacedOp::of(&op)) {
                 Due::Now { .. } => {
                     if pacer.begins_anew() {
-                        assert!(flights.is_empty(), "nothing of the search is in flight");
+                        assert!(flights.is_empty(), "no op of the search is in flight");
                         driven.began_anew = Some(driven.now);
                     }
                     let service = service_ns(flights.len() + 1, driven.started.len());
@@ -108,7 +108,7 @@ fn drive(pacer: &mut impl Pacer, depth: usize, until: Ticks, service_ns: impl Fn
                     break;
                 }
                 Due::AfterNext => {
-                    assert!(!flights.is_empty(), "waits for nothing");
+                    assert!(!flights.is_empty(), "the pacer waits with nothing in flight");
                     break;
                 }
                 Due::End(ended) => driven.ended = Some(ended),
@@ -140,7 +140,7 @@ fn reads_that_count_as_writes_share_their_rate() {
     let apart = Pace { reads_count_as_writes: false, ..pace };
     let mut pacer = rated(&apart);
     assert_eq!(intended(&mut pacer, &op(OpKind::Write, 1000)), 0);
-    assert_eq!(intended(&mut pacer, &op(OpKind::Read, 1000)), ANY_TIME, "reads without a rate start when asked");
+    assert_eq!(intended(&mut pacer, &op(OpKind::Read, 1000)), ANY_TIME, "reads without a rate start immediately");
 }
 
 // Protects limits of verified reads: they are the load, whatever happens to the data that they read.
@@ -162,7 +162,7 @@ fn a_rate_of_bytes_is_exact_for_any_sizes() {
         let length = 512 << (number % 9);
         let exact = (u128::from(bytes) * u128::from(SECOND) / 300_000_000) as u64;
         let start = intended(&mut pacer, &op(OpKind::Read, length));
-        assert!(start.abs_diff(exact) <= 1, "op {number} behind {bytes} bytes at {start} instead of {exact}");
+        assert!(start.abs_diff(exact) <= 1, "op {number} after {bytes} bytes at {start} instead of {exact}");
         bytes += u64::from(length);
     }
 }
@@ -195,8 +195,8 @@ fn the_narrower_of_two_rates_holds() {
     let pace = Pace { ops_per_second: for_all(1000.0), bytes_per_second: for_all(1e6), ..Pace::default() };
     let mut pacer = rated(&pace);
     intended(&mut pacer, &op(OpKind::Read, 100));
-    assert_eq!(intended(&mut pacer, &op(OpKind::Read, 9_900)), MS, "small ops: by their number");
-    assert_eq!(intended(&mut pacer, &op(OpKind::Read, 100)), 10 * MS, "large ones: by their bytes");
+    assert_eq!(intended(&mut pacer, &op(OpKind::Read, 9_900)), MS, "small ops are limited by their number");
+    assert_eq!(intended(&mut pacer, &op(OpKind::Read, 100)), 10 * MS, "large ops are limited by their bytes");
 }
 
 /// Returns the largest distance between the distribution of the gaps and an exponential one
@@ -354,8 +354,12 @@ fn the_busy_part_of_a_pause_is_busy_and_the_rest_sleeps() {
     let mut pacer = full(&pace, 1, &words);
     assert_eq!(pacer.due(0, PacedOp::of(&op(OpKind::Read, 1))), Due::Now { intended: 0 });
     pacer.completed(OpKind::Read, 1, 10, 10);
-    assert_eq!(pacer.due(10, PacedOp::of(&op(OpKind::Read, 1))), Due::At(10), "asked again when the busy time is over");
-    assert_eq!(pacer.due(210, PacedOp::of(&op(OpKind::Read, 1))), Due::At(510), "and then it sleeps");
+    assert_eq!(
+        pacer.due(10, PacedOp::of(&op(OpKind::Read, 1))),
+        Due::At(10),
+        "the loop asks again after the busy time"
+    );
+    assert_eq!(pacer.due(210, PacedOp::of(&op(OpKind::Read, 1))), Due::At(510), "then the pause sleeps");
     assert_eq!(pacer.due(510, PacedOp::of(&op(OpKind::Read, 1))), Due::Now { intended: 510 });
 }
 
@@ -365,7 +369,11 @@ fn busy_cycles_come_before_every_op_but_the_first() {
     let words = SearchWords::default();
     let mut pacer = full(&pace, 2, &words);
     assert_eq!(pacer.due(0, PacedOp::of(&op(OpKind::Read, 1))), Due::Now { intended: 0 });
-    assert_eq!(pacer.due(0, PacedOp::of(&op(OpKind::Read, 1))), Due::At(0), "asked again when they are over");
+    assert_eq!(
+        pacer.due(0, PacedOp::of(&op(OpKind::Read, 1))),
+        Due::At(0),
+        "the loop asks again after the busy cycles"
+    );
     assert_eq!(pacer.due(60, PacedOp::of(&op(OpKind::Read, 1))), Due::Now { intended: 60 });
 }
 
@@ -395,7 +403,7 @@ fn a_rate_below_the_minimum_fails_the_job_with_a_message() {
     let pace = Pace { minimum: Some(minimum), ..Pace::default() };
     let words = SearchWords::default();
     let mut fast = full(&pace, 1, &words);
-    assert_eq!(drive(&mut fast, 1, 4 * SECOND, |_, _| MS).ended, None, "1000 ops/s are enough");
+    assert_eq!(drive(&mut fast, 1, 4 * SECOND, |_, _| MS).ended, None, "1000 ops/s keep the minimum");
     assert_eq!(fast.failure(), None);
     let mut slow = full(&pace, 1, &words);
     // Slow at the start, which is tolerated, and again after 3 s.
@@ -405,7 +413,7 @@ fn a_rate_below_the_minimum_fails_the_job_with_a_message() {
     let failure = slow.failure().unwrap();
     assert_eq!(failure.errno, libc::EIO);
     assert!(failure.message.contains("below the minimum of 1000 ops/s"), "{}", failure.message);
-    assert!(driven.now < 3 * SECOND, "found at {} ns", driven.now);
+    assert!(driven.now < 3 * SECOND, "failed at {} ns", driven.now);
 }
 
 #[test]
@@ -442,7 +450,7 @@ fn the_largest_depth_within_the_goal_is_found_and_retried() {
         assert_eq!(driven.ended, Some(Ended::Done), "best {best}");
         assert_eq!((words.depth(), words.is_over()), (Some(best as u32), true));
         let found_at = driven.began_anew.unwrap();
-        assert!(driven.now - found_at >= 100_000, "the last trial is a whole window");
+        assert!(driven.now - found_at >= 100_000, "the last trial takes a whole window");
         assert_eq!(pacer.failure(), None);
     }
 }
@@ -515,7 +523,7 @@ fn the_jobs_of_a_flow_keep_their_weights_at_every_moment() {
     let weights = [1, 3, 8];
     let history = flow_of(&weights, 1000);
     let total = history.last().unwrap().iter().sum::<u64>();
-    assert!(total > 1000, "they do get on: {total}");
+    assert!(total > 1000, "the workers make progress: {total}");
     for started in &history {
         let all: u64 = started.iter().sum();
         for (own, weight) in started.iter().zip(weights) {
@@ -538,10 +546,10 @@ fn late_and_early_workers_of_a_flow_do_not_delay_the_others() {
         |pacer: &mut FullPacer<'_>, now| matches!(pacer.due(now, PacedOp::of(&op(OpKind::Read, 1))), Due::Now { .. });
     let (mut first, mut second) = (new(), new());
     first.start(0);
-    assert!((0..1000).all(|_| goes(&mut first, 0)), "alone, nobody is ahead of anybody");
+    assert!((0..1000).all(|_| goes(&mut first, 0)), "a worker alone is never ahead");
     second.start(0);
-    assert!(goes(&mut first, SECOND) && !goes(&mut first, SECOND), "now it is");
-    assert!(goes(&mut second, SECOND) && goes(&mut first, 2 * SECOND), "but not by what it did alone");
+    assert!(goes(&mut first, SECOND) && !goes(&mut first, SECOND), "now it is ahead");
+    assert!(goes(&mut second, SECOND) && goes(&mut first, 2 * SECOND), "ops made alone do not count");
     drop(second);
     assert!((0..1000).all(|_| goes(&mut first, 3 * SECOND)), "alone again");
 }
@@ -556,7 +564,7 @@ fn a_worker_that_starts_early_does_not_run_ahead_of_its_flow() {
     first.start(0);
     let any = op(OpKind::Read, 1);
     let begun = (0..100).filter(|now| matches!(first.due(now * SECOND, PacedOp::of(&any)), Due::Now { .. })).count();
-    assert_eq!(begun, 1, "the other has nine parts of ten, and has not begun");
+    assert_eq!(begun, 1, "the other has nine tenths of the weight and has not begun");
 }
 
 #[test]
@@ -574,7 +582,7 @@ fn a_flow_that_is_ahead_sleeps_when_its_queue_is_empty() {
     first.completed(OpKind::Read, 1, 10, 10);
     assert_eq!(first.due(10, PacedOp::of(&any)), Due::At(510));
     assert_eq!(second.due(20, PacedOp::of(&any)), Due::Now { intended: 20 });
-    assert_eq!(first.due(20, PacedOp::of(&any)), Due::At(510), "the sleep is slept to its end");
+    assert_eq!(first.due(20, PacedOp::of(&any)), Due::At(510), "the sleep is not cut short");
     assert_eq!(first.due(510, PacedOp::of(&any)), Due::Now { intended: 510 });
 }
 
@@ -614,7 +622,7 @@ fn an_open_load_does_not_drift_and_paces_flushes_as_well() {
 fn the_gaps_of_an_open_poisson_load_are_exponential_from_its_start() {
     let mut pacer = open(300_000.0, Arrival::Poisson, Sharing::Own, 7);
     let starts: Vec<Ticks> = (0..600_000).map(|_| intended(&mut pacer, &op(OpKind::Read, 4096))).collect();
-    assert!(starts[0] > 0, "the first op comes behind a gap, too");
+    assert!(starts[0] > 0, "the first op also comes after a gap");
     let mut gaps: Vec<f64> = starts.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
     let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
     assert!((mean * 300_000.0 / 1e9 - 1.0).abs() < 0.005, "mean gap {mean} ns");

@@ -250,7 +250,7 @@ mod tests {
         let residency = |resident_bytes| Residency { total_bytes: 1000, resident_bytes, ..Residency::default() };
         assert!(is_cold(&residency(0)) && is_cold(&residency(10)));
         assert!(!is_cold(&residency(11)));
-        assert!(is_cold(&Residency::default()), "nothing is cold");
+        assert!(is_cold(&Residency::default()), "an empty target is cold");
         assert!(!is_cold(&Residency { total_bytes: u64::MAX, resident_bytes: u64::MAX, ..Residency::default() }));
     }
 }

@@ -366,7 +366,7 @@ fn open_device(
         return Ok(TargetFiles { files: vec![open_existing(&target.path, size_bytes)?] });
     }
     let device = layout.guard.open_device(&target.path, target.destroy_serial.as_deref(), IoMode::Buffered)?;
-    let capacity_bytes = end_of(device.file()).map_err(Refusal::io(&target.path, "see how large it is"))?;
+    let capacity_bytes = end_of(device.file()).map_err(Refusal::io(&target.path, "determine its size"))?;
     let length_bytes = length_within(&target.path, capacity_bytes, size_bytes)?;
     let path = target.path.clone();
     Ok(TargetFiles { files: vec![TargetFile { path, length_bytes, handle: Handle::Guarded(device) }] })
@@ -477,7 +477,7 @@ fn open_all(
             true => layout.guard.open_file(path, opening)?,
             false => layout.guard.open_in(layout.dir, path, opening)?,
         };
-        let there_bytes = end_of(file.file()).map_err(Refusal::io(path, "see how long it is"))?;
+        let there_bytes = end_of(file.file()).map_err(Refusal::io(path, "determine its length"))?;
         let length_bytes = size_bytes.unwrap_or(there_bytes);
         target.files.push(TargetFile { path: file.path().to_owned(), length_bytes, handle: Handle::Guarded(file) });
     }

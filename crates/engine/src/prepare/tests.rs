@@ -91,14 +91,14 @@ fn written_files_hold_their_content_and_no_holes() {
 fn allocated_sparse_and_empty_files_have_the_expected_extents() {
     let bench = Bench::new();
     let sparse = bench.open(&file("sparse", Prepare::Sparse), Some(1 << 40), Access::Read).unwrap();
-    assert_eq!(extents_of(&sparse).hole_bytes, 1 << 40, "more than there is space for");
+    assert_eq!(extents_of(&sparse).hole_bytes, 1 << 40, "larger than the free space");
     let nothing = bench.open(&file("nothing", Prepare::Nothing), None, Access::ReadWrite).unwrap();
     assert_eq!(nothing.total_bytes(), 0);
     match bench.open(&file("allocated", Prepare::Allocate), Some(SIZE), Access::ReadWrite) {
         Ok(allocated) => assert_eq!(extents_of(&allocated).unwritten_bytes, SIZE),
         Err(error) => {
             assert!(error.to_string().contains("prepare = \"write\""), "{error}");
-            skipped("this file system has no fallocate");
+            skipped("this file system does not support fallocate");
         }
     }
     let unsized_file = bench.open(&file("unsized", Prepare::Write), None, Access::ReadWrite);
@@ -140,7 +140,10 @@ fn oversized_layouts_are_refused_before_the_first_byte() {
     });
     let each = space.headroom_bytes() / 2;
     let refused = bench.open(&many, Some(each), Access::ReadWrite).unwrap_err();
-    assert!(matches!(refused, PrepareError::Refused(Refusal::Space { .. })), "each would fit, all do not: {refused:?}");
+    assert!(
+        matches!(refused, PrepareError::Refused(Refusal::Space { .. })),
+        "each fits alone, but not all together: {refused:?}"
+    );
 }
 
 #[test]
@@ -196,7 +199,7 @@ fn trees_have_no_files_to_open_and_opening_pipes_does_not_block() {
 fn can_be_cold(files: &TargetFiles) -> bool {
     let in_memory = crate::guard::space::InMemory::of(&files.files[0]).unwrap().is_some();
     if in_memory {
-        skipped("the sources lie in memory");
+        skipped("the sources are in memory");
     }
     !in_memory
 }

@@ -33,7 +33,7 @@ struct Hierarchy {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GroupError {
     /// The name does not name a group below the root.
-    #[error("the control group `{name}` (fio's cgroup) is not a name below the root; use one")]
+    #[error("the control group `{name}` (fio's cgroup) is not a path below the root; use a name without `..`")]
     NoName { name: String },
     /// No hierarchy that controls I/O is mounted.
     #[error("the control group `{name}` (fio's cgroup): no hierarchy that controls I/O is mounted")]
@@ -51,7 +51,7 @@ pub(crate) enum GroupError {
     },
     #[error(
         "the control group `{name}` (fio's cgroup): {what}: {source}{}",
-        if source.kind() == io::ErrorKind::PermissionDenied { "; it takes root" } else { "" }
+        if source.kind() == io::ErrorKind::PermissionDenied { "; this requires root" } else { "" }
     )]
     Failed {
         name: String,

@@ -79,7 +79,7 @@ pub(crate) fn apply(rules: &ProcessRules) -> Result<Option<Joined>, ProcessError
         outcome(set_nice(nice), || format!("cannot set niceness {nice}"))?;
     }
     if let Some(name) = &rules.name {
-        outcome(set_name(name), || format!("cannot be named {name}"))?;
+        outcome(set_name(name), || format!("cannot set the thread name {name}"))?;
     }
     if let Some(priority) = rules.io_priority {
         outcome(set_io_priority(priority), || {
@@ -297,7 +297,7 @@ mod tests {
         assert!(seen.1.ends_with("\t0"), "{}", seen.1);
         assert_eq!(seen.2 >> IOPRIO_CLASS_SHIFT, 3);
         assert_eq!(seen.3, "a-name-of-more-\n");
-        assert_eq!(niceness(), before, "this thread is as it was");
+        assert_eq!(niceness(), before, "this thread is unchanged");
     }
 
     #[test]
@@ -345,6 +345,6 @@ mod tests {
         let error = run_command("touch ran", When::Before, "job", place.path()).unwrap_err().to_string();
         assert!(error.contains("symbolic link") && error.contains("job.prerun.txt"), "{error}");
         assert_eq!(fs::read_to_string(&precious).unwrap(), "kept");
-        assert!(!place.path().join("ran").exists(), "nothing is run");
+        assert!(!place.path().join("ran").exists(), "the command does not run");
     }
 }

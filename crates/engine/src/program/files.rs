@@ -353,6 +353,6 @@ mod tests {
         assert_eq!(allowed, [names.len() as u32 - 1]);
         let missing = [at("missing/first")];
         let first = Judged::default().judge(&mut guard(Permissions::none()).door(Naming::Generated), &missing, true);
-        assert!(matches!(first, Err(Refusal::NoDirectory { .. })), "the first directory must be there");
+        assert!(matches!(first, Err(Refusal::NoDirectory { .. })), "the first directory must exist");
     }
 }

@@ -271,7 +271,10 @@ mod tests {
         let bytes = std::fs::read(place.path().join("file")).unwrap();
         let first: Vec<u8> = bytes.chunks(RECORD).map(|record| record[0]).collect();
         assert_eq!(first, (1..=11).collect::<Vec<u8>>());
-        assert!(bytes.chunks(RECORD).all(|record| record.iter().all(|&byte| byte == record[0])), "records mixed up");
+        assert!(
+            bytes.chunks(RECORD).all(|record| record.iter().all(|&byte| byte == record[0])),
+            "records are mixed up"
+        );
     }
 
     /// Protects verification: a synchronous read comes after all writes, and returns its data.
@@ -314,6 +317,6 @@ mod tests {
         (event.data, event.result) = (slot as u64, -i64::from(libc::ENOSPC));
         assert_eq!(aio.end(event), Err(Errno(libc::ENOSPC)));
         assert!(aio.take_failure().unwrap().contains("the write of 4096 bytes at byte 8192: "));
-        assert_eq!(aio.drain(), Ok(()), "what was reported is over");
+        assert_eq!(aio.drain(), Ok(()), "reported failures are not repeated");
     }
 }

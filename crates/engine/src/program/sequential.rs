@@ -240,10 +240,14 @@ mod tests {
         std::fs::write(&path, "before").unwrap();
         let append = OpenStep { append: true, ..open_step(true, None) };
         let mut stream = opened(&append, &File::options().append(true).open(&path).unwrap());
-        assert_eq!((system_at(stream.fd()), stream.write(b" and behind")), (6, Ok(11)));
-        assert_eq!(std::fs::read(&path).unwrap(), b"before", "it is held until it is enough, or the end");
+        assert_eq!((system_at(stream.fd()), stream.write(b" and after")), (6, Ok(11)));
+        assert_eq!(
+            std::fs::read(&path).unwrap(),
+            b"before",
+            "data is buffered until the block is full or the stream ends"
+        );
         assert_eq!(stream.close().0, Ok(0));
-        assert_eq!(std::fs::read(&path).unwrap(), b"before and behind");
+        assert_eq!(std::fs::read(&path).unwrap(), b"before and after");
         let full = || opened(&open_step(true, None), &File::options().write(true).open("/dev/full").unwrap());
         assert_eq!(full().write(&[0; 10_000]), Err(Errno(libc::ENOSPC)));
         let mut held = full();

@@ -344,7 +344,7 @@ fn mpi_io(seat: &WorkerSeat<'_>, program: &Program, files: &ScratchFiles) -> Res
     let is_wrong = |path: &PathBuf| path.as_os_str().as_encoded_bytes().contains(&b':');
     match (0..files.count()).map(|number| files.path(number)).find(is_wrong) {
         Some(path) => Err(seat.error(format!(
-            "{} has a colon, and MPI-IO takes what stands before it for a kind of file system; use a name without one",
+            "{} contains a colon, and MPI-IO takes the text before it for a file system type; use a name without a colon",
             path.display()
         ))),
         None => Ok(Arc::clone(mpi_io)),

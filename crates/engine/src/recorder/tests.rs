@@ -59,7 +59,7 @@ fn records_of_the_ramp_are_kept_apart() {
     recorder.record(OpKind::Read, 4096, 7);
     recorder.count_error();
     recorder.set_transactions(3);
-    assert_eq!((cells.read()[0].count(), cells.read()[0].errors), (0, 1), "an error is news all the same");
+    assert_eq!((cells.read()[0].count(), cells.read()[0].errors), (0, 1), "errors are reported anyway");
     recorder.end_ramp();
     recorder.record(OpKind::Read, 4096, 1_000_001);
     recorder.set_transactions(5);
@@ -81,7 +81,7 @@ fn a_restart_resets_the_records() {
     recorder.count_error();
     let search = cells.read();
     recorder.begin_anew();
-    assert_eq!((cells.read()[0].count(), cells.read()[0].errors), (0, 1), "an error is news all the same");
+    assert_eq!((cells.read()[0].count(), cells.read()[0].errors), (0, 1), "errors are reported anyway");
     recorder.record(OpKind::Read, 512, 77);
     let reading = &cells.read()[0];
     let ops = reading.measured();
@@ -115,9 +115,9 @@ fn ops_of_a_group_count_one_by_one() {
     recorder.record_many(OpKind::Read, 0, 0, 100);
     recorder.record(OpKind::Write, 512, 900);
     let ops = cells.read()[0].measured();
-    assert_eq!(ops.len(), 1, "of reads there are none");
+    assert_eq!(ops.len(), 1, "there are no reads");
     let write = &ops[&OpKind::Write];
     assert_eq!((write.count, write.bytes), (17, 17 * 512));
     assert_eq!((write.service.count(), write.service.sum()), (17, 16 * 100 + 900));
-    assert_eq!(write.untimed_count, 15, "one of the group stands for its reading of the clock");
+    assert_eq!(write.untimed_count, 15, "one op of the group was timed");
 }

@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(open(1), Err(Errno(libc::ELOOP)));
         assert_eq!(open(2), Err(Errno(libc::ELOOP)));
         assert_eq!(open(3), Ok(()));
-        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1, "nothing was made outside");
+        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1, "nothing was created outside");
     }
 
     /// Creates, renames and removes files in 2,000 rounds while their directory is exchanged

@@ -130,7 +130,11 @@ fn calls_of_other_processes_are_not_dealt_here() {
     let dealer = Dealer::new(Box::new(calls.into_iter()), &survey, ancestors, ReplayOrder::Thread, 1);
     let deal = Deal::begin(dealer, 1, true).unwrap();
     let made: Vec<_> = all(&deal, 0).iter().map(|dealt| (dealt.call.at_ns, dealt.call.act, dealt.slot)).collect();
-    assert_eq!(made, [(1_000, CallAct::Read, 0), (3_000, CallAct::Stat, NO_SLOT)], "at the times of the whole");
+    assert_eq!(
+        made,
+        [(1_000, CallAct::Read, 0), (3_000, CallAct::Stat, NO_SLOT)],
+        "at the times of the complete recording"
+    );
 }
 
 #[test]

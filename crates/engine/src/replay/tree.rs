@@ -84,7 +84,7 @@ pub(crate) fn open_recorded(
     let stream = content_stream(workload, setting, u32::MAX >> 9, 0);
     let mut filler = Filler::new(target.content, stream);
     let files = survey.initial.iter().filter(|entry| matches!(entry.kind, InitialFileKind::File { .. })).count();
-    say(&format!("making {files} files and the directories that the recording needs"));
+    say(&format!("creating {files} files and the directories that the recording needs"));
     let making = Making { root: root.as_fd(), stop: setting.stop, prepare: target.prepare };
     match making.all(&survey, &mut |buffer| filler.fill(buffer)) {
         Ok(()) => {}

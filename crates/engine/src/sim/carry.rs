@@ -75,7 +75,7 @@ mod tests {
         let (debt, second) = (CarriedDebt::of_share(0.1).unwrap(), Duration::from_secs(1));
         assert_eq!(debt.after_pause(Duration::ZERO, second).share(), 0.1);
         assert!((debt.after_pause(2 * second, second).share() - 0.025).abs() < 1e-12);
-        assert_eq!(debt.after_pause(second, Duration::ZERO).share(), 0.1, "nothing is known of the time of a run");
+        assert_eq!(debt.after_pause(second, Duration::ZERO).share(), 0.1, "the duration of a run is unknown");
     }
 
     proptest! {

@@ -110,6 +110,6 @@ mod tests {
         let first = (0..400_000).filter(|_| zipf.next(&mut rng) == 0).count() as f64 / 400_000.0;
         let expected = 1.0 / ((count as f64).ln() + 0.577_215_664_9);
         assert!((first - expected).abs() < 0.0012, "{first} against {expected}");
-        assert!((0..10_000).any(|_| zipf.next(&mut rng) > count / 2), "the far end is reached");
+        assert!((0..10_000).any(|_| zipf.next(&mut rng) > count / 2), "ranks reach the far end");
     }
 }

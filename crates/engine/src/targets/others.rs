@@ -57,10 +57,10 @@ impl<'a> Offer<'a> {
 #[derive(Debug, thiserror::Error)]
 enum OthersError {
     /// The message could not be parsed.
-    #[error("what it sent cannot be read")]
+    #[error("its message cannot be read")]
     Message,
     /// The other process itself does not know which of its files remain.
-    #[error("it does not know what is in it")]
+    #[error("the contents of its file set are unknown")]
     Unknown,
     /// The files cannot be opened. The message omits paths, so that all ranks that fail alike print the same text.
     #[error("{0}")]
@@ -110,7 +110,7 @@ impl OpenTargets {
                     aside.0.extend(own.map(|own| (name.to_owned(), own)));
                 }
                 Err(why) => fallbacks.push(format!(
-                    "reads-own: a rank reads its own files of `{name}`, because it cannot read those of another one: {why}"
+                    "reads-own: a rank reads its own files of `{name}`, because it cannot read those of another rank: {why}"
                 )),
             }
         }

@@ -99,7 +99,7 @@ impl TreeSizes {
             SizeDistribution::Weighted { table, total } => {
                 let point = rng.unit() * total;
                 let chosen = table.iter().find(|(sum, _)| point < *sum).or(table.last());
-                chosen.expect("a checked table has an entry").1
+                chosen.expect("a validated table is not empty").1
             }
         }
     }

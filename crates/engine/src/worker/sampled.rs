@@ -253,6 +253,6 @@ mod tests {
         let began = sampler.made_before(&mut recorder, group, 1, time + 600 + 9_000_000);
         assert_eq!(began, time + 600);
         assert_eq!(cells.read_worker(0).measured()[&OpKind::Read].service.max(), Some(600));
-        assert_eq!(sampler.timed(OpKind::Read, LENGTH, true, began, began + 600), None, "the next ones are timed");
+        assert_eq!(sampler.timed(OpKind::Read, LENGTH, true, began, began + 600), None, "the next ops are timed");
     }
 }

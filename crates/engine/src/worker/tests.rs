@@ -124,8 +124,8 @@ fn an_op_that_waits_for_all_starts_alone() {
     ops[3].after_all = true;
     let mut backend = Pretended::default();
     assert_eq!(run(&mut room.context(OnError::Stop), ops, &mut backend, Queue::of(4)), Ended::Done);
-    assert_eq!(backend.seen[3], [3 * 4096], "nothing else was in flight");
-    assert_eq!(backend.seen.len(), 6, "and the others follow");
+    assert_eq!(backend.seen[3], [3 * 4096], "nothing else is in flight");
+    assert_eq!(backend.seen.len(), 6, "the other ops follow");
     assert_eq!(room.memory.cells.read()[0].count(), 6);
 }
 
@@ -139,10 +139,10 @@ fn overlapping_ops_are_kept_apart_on_request() {
     run(&mut room.context(OnError::Stop), ops.clone(), &mut backend, queue);
     // The same offset in another file does not overlap.
     assert_eq!(backend.seen[2], [0, 4096, 0]);
-    assert_eq!(backend.seen[3], [0, 2048], "only when both that it meets were done");
+    assert_eq!(backend.seen[3], [0, 2048], "only after both overlapping ops completed");
     let mut backend = Pretended::default();
     run(&mut room.context(OnError::Stop), ops, &mut backend, Queue::of(8));
-    assert_eq!(backend.seen[4].len(), 5, "else all go together");
+    assert_eq!(backend.seen[4].len(), 5, "otherwise all are in flight together");
 }
 
 #[test]
@@ -180,14 +180,14 @@ fn submission_is_timed_separately_from_waiting() {
     let read = &ops[&OpKind::Read];
     let submission = read.submission.as_ref().unwrap();
     assert_eq!((read.count, submission.count()), (3, 3));
-    assert!(submission.max() <= read.service.max(), "it is a part of the whole");
+    assert!(submission.max() <= read.service.max(), "submission is a part of the service time");
 
     let mut backend = Pretended { eager: true, ..Pretended::default() };
     run(&mut room.context(OnError::Stop), reads(2), &mut backend, queue);
-    assert_eq!(backend.waits, [Wait::For(0)], "what is done needs no waiting");
+    assert_eq!(backend.waits, [Wait::For(0)], "completed ops need no wait");
     let mut backend = Pretended::default();
     run(&mut room.context(OnError::Stop), reads(1), &mut backend, Queue::of(1));
-    assert_eq!(backend.waits, [Wait::For(1)], "and without it one call does both");
+    assert_eq!(backend.waits, [Wait::For(1)], "without timing, one call submits and waits");
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn the_worker_decides_how_to_handle_an_error() {
         let others = room.memory.control.worker(1).stop_requested();
         let case = format!("{on_error:?} {:?}", room.errors);
         assert_eq!((found, others), (ended, stops_others), "{case}");
-        assert_eq!(room.memory.cells.read()[0].errors, done, "{case}: all are counted");
+        assert_eq!(room.memory.cells.read()[0].errors, done, "{case}: all errors are counted");
         let report = room.memory.reports.worker(0);
         assert_eq!(report.has_failed(), ended == Ended::Failed, "{case}");
         if report.has_failed() {

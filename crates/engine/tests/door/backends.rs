@@ -58,7 +58,7 @@ fn two_passes_are_every_block_twice() {
             fine(&phase, backend);
             assert_eq!([count(&phase, OpKind::Read), count(&phase, OpKind::Write)], kinds, "{backend} {mix}");
             assert_eq!(phase.bytes(), 2 * MIB, "{backend} {mix}");
-            assert_eq!(phase.end.flush_ns.is_some(), kinds[1] > 0, "{backend}: what was written is flushed");
+            assert_eq!(phase.end.flush_ns.is_some(), kinds[1] > 0, "{backend}: written data is flushed");
         }
     }
 }
@@ -110,11 +110,11 @@ fn an_unsupported_flag_is_an_error_of_every_op() {
                 .replace("name = \"only\"", "name = \"only\"\ncache = \"warm\""),
             );
             consistent(&phase);
-            assert_eq!(phase.count() + phase.fault_count, 256, "{flag}: each op came to something");
+            assert_eq!(phase.count() + phase.fault_count, 256, "{flag}: each op completed or failed");
             let refused = phase.faults.iter().find(|fault| fault.errno != Some(libc::EAGAIN));
             if let Some(fault) = refused {
                 assert_eq!(fault.errno, Some(libc::EOPNOTSUPP), "{flag}: {fault:?}");
-                eprintln!("this file system does not know {flag}: {}", fault.message);
+                eprintln!("this file system does not support {flag}: {}", fault.message);
             }
         }
     }
@@ -187,8 +187,8 @@ fn two_streams_on_one_file_do_not_move_each_other() {
         let measurement = place.watch(&text, &mut spy);
         drop(spy);
         fine(&measurement.phases[0], run_as);
-        assert_eq!(found.len(), 8 << 20, "nothing was written behind the end");
-        assert_eq!(found.iter().position(|byte| *byte != 9), None, "{run_as}: every byte was written where it belongs");
+        assert_eq!(found.len(), 8 << 20, "nothing was written beyond the end");
+        assert_eq!(found.iter().position(|byte| *byte != 9), None, "{run_as}: every byte was written at its place");
     }
 }
 
@@ -206,7 +206,7 @@ fn flushes_come_behind_every_so_many_writes_and_count_in_no_limit() {
                 fine(&phase, backend);
                 let kind = OpKind::from_name(flush).unwrap();
                 assert_eq!((count(&phase, OpKind::Write), count(&phase, kind)), (writes, flushes), "{backend} {limit}");
-                assert_eq!(phase.count(), writes + flushes, "{backend}: and nothing else");
+                assert_eq!(phase.count(), writes + flushes, "{backend}: no other ops");
             }
         }
         let phase = place.phase(

@@ -37,7 +37,7 @@ fn text(cache: &str, workers: &str) -> String {
 
 fn resident(targets: &[TargetView<'_>]) -> Residency {
     let seen = residency::sum(targets[0].files.iter().map(|file| residency::of_fd(*file)));
-    *seen.value().unwrap_or_else(|| panic!("root and owners are told: {seen:?}"))
+    *seen.value().unwrap_or_else(|| panic!("the residency is visible to root and owners: {seen:?}"))
 }
 
 /// Returns the residency before and after the second phase.
@@ -68,7 +68,7 @@ fn cold_is_empty_warm_is_full_and_direct_bypasses_the_cache() {
     for workers in ["", "depth = 8", "work.blocks.mix = { read = 0, write = 1 }"] {
         let (before, after) = around(&place, "direct", workers);
         assert!(after.resident_bytes <= before.resident_bytes, "direct {workers}: {before:?}, then {after:?}");
-        assert_eq!(before.dirty_bytes, 0, "direct {workers}: nothing will be written back in the midst of it");
+        assert_eq!(before.dirty_bytes, 0, "direct {workers}: nothing remains to be written back during the phase");
     }
 }
 

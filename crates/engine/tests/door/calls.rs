@@ -205,7 +205,7 @@ fn replayed(path: &str, replay: &str, target: &str) -> (PhaseMeasurement, Replay
     let mut looks = Looks::default();
     let mut measurement = place.watch(&text(path, replay, target), &mut looks);
     let phase = measurement.phases.remove(0);
-    let kept = *phase.replay.clone().expect("a replay says what it kept");
+    let kept = *phase.replay.clone().expect("a replay has a replay measurement");
     (phase, kept, looks.0)
 }
 
@@ -217,7 +217,7 @@ fn every_call_is_made_and_has_its_recorded_result() {
         assert_eq!((kept.begun, kept.different_count), (14, 0), "{order}: {:?}", kept.different);
         assert_eq!(phase.count(), 14);
         assert_eq!((bytes(&phase, OpKind::Write), bytes(&phase, OpKind::Read)), (8192, 8192));
-        assert_eq!(files, ["old", "old/read"].map(PathBuf::from), "what is read was there");
+        assert_eq!(files, ["old", "old/read"].map(PathBuf::from), "files that are read existed");
         assert_eq!(kept.recorded_length_ns, 1_100_000);
         assert!(phase.wall_ns >= 1_100_000, "no call begins before its time");
     }
@@ -241,7 +241,7 @@ fn a_simulated_device_keeps_times_exactly() {
     assert_eq!((kept.begun, phase.fault_count), (14, 0));
     assert_eq!(bytes(&phase, OpKind::Write), 8192);
     let (again, _, _) = replayed("plain", "", "sim");
-    assert_eq!(phase.start_lag, again.start_lag, "the same run is the same");
+    assert_eq!(phase.start_lag, again.start_lag, "the same run is identical");
     for timing in ["\"think-times\"", "\"in-flight\"", "\"as-fast-as-possible\""] {
         for order in ["none", "thread", "resource", "inferred", "total"] {
             let (_, kept, _) = replayed("plain", &format!("timing = {timing}\norder = \"{order}\""), "sim");
@@ -259,7 +259,7 @@ fn a_hostile_recording_does_nothing_elsewhere() {
         let replay = format!("timing = \"as-fast-as-possible\"\norder = \"{order}\"");
         let (_, kept, _) = replayed("hostile", &replay, "recorded");
         assert_eq!(kept.begun, 80, "{order}");
-        assert!(kept.different_count > 0, "{order}: most of it cannot be done");
+        assert!(kept.different_count > 0, "{order}: most calls fail");
     }
     assert_eq!(std::fs::read_dir("/etc").unwrap().count(), before);
     assert!(!Path::new("/etc/passwd-of-a-replay").exists());
@@ -288,5 +288,5 @@ fn impossible_replays_are_refused_before_anything_is_created() {
     assert!(refused("nothing", "", true).contains("nothing to replay"));
     assert!(refused("plain", "", false).contains("cannot be read here"));
     let large = refused("large", "", true);
-    assert!(large.contains("free") || large.contains("space"), "the guard looks at space: {large}");
+    assert!(large.contains("free") || large.contains("space"), "the guard checks the space: {large}");
 }

@@ -87,7 +87,7 @@ impl Place {
             mpi_io: self.mpi_io.clone(),
         };
         let outcome = plumb_engine::run(&workload, &setting, observer);
-        assert_eq!(self.left_behind(), Vec::<PathBuf>::new(), "test directories are removed, however a run ends");
+        assert_eq!(self.left_behind(), Vec::<PathBuf>::new(), "test directories are removed after every run");
         outcome
     }
 
@@ -231,12 +231,12 @@ pub(crate) fn bytes(phase: &PhaseMeasurement, kind: OpKind) -> u64 {
 pub(crate) fn consistent(phase: &PhaseMeasurement) {
     let name = &phase.name;
     for (kind, op) in &phase.ops {
-        assert_eq!(op.count, op.service.count(), "{name}: {} and its histogram", kind.name());
+        assert_eq!(op.count, op.service.count(), "{name}: {} matches its histogram", kind.name());
         if !kind.moves_bytes() {
             assert_eq!(op.bytes, 0, "{name}: a {} moves no bytes", kind.name());
         }
         let by_interval: u64 = phase.intervals.iter().filter_map(|i| i.ops.get(kind)).map(|counts| counts.count).sum();
-        assert_eq!(by_interval, op.count, "{name}: the series of {} adds up to the whole", kind.name());
+        assert_eq!(by_interval, op.count, "{name}: the series of {} adds up to the total", kind.name());
     }
     let workers = |pick: fn(&plumb_result::WorkerMeasurement) -> u64| phase.workers.iter().map(pick).sum::<u64>();
     assert_eq!(workers(|worker| worker.count), phase.count(), "{name}: workers add up");
@@ -268,11 +268,11 @@ pub(crate) fn within<T: Send + 'static>(limit: Duration, work: impl FnOnce() -> 
             Err(mpsc::RecvTimeoutError::Timeout) => {}
             Err(mpsc::RecvTimeoutError::Disconnected) => match worker.join() {
                 Err(panic) => std::panic::resume_unwind(panic),
-                Ok(_) => unreachable!("the sender went away without a panic and without a value"),
+                Ok(_) => unreachable!("the thread ended without a panic and without a value"),
             },
         }
     }
-    panic!("it has not ended after {limit:?}")
+    panic!("the test has not ended after {limit:?}")
 }
 
 /// Prints that a test was skipped. In CI, where everything must be available, this is a failure.
@@ -315,7 +315,7 @@ impl Mounted {
     pub(crate) fn on_loop_in(directory: &Path, kind: &str, bytes: u64) -> Option<Mounted> {
         let mounted = Mounted::try_on_loop_in(directory, kind, bytes);
         if mounted.is_none() {
-            skipped(&format!("mounting {kind} on a loop device needs root, mkfs.{kind} and a kernel that knows it"));
+            skipped(&format!("mounting {kind} on a loop device needs root, mkfs.{kind} and kernel support"));
         }
         mounted
     }

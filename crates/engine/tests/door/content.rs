@@ -86,5 +86,5 @@ fn no_sector_of_a_file_set_repeats() {
     assert!(found.len() > 100);
     assert_eq!(found.iter().map(|file| repeated(file, &mut seen)).sum::<usize>(), 0);
     assert!(compressed_share(&found.concat()) > 0.999);
-    assert!(measurement.phases[0].workers.iter().all(|worker| worker.fill_ns > 0), "what content costs is measured");
+    assert!(measurement.phases[0].workers.iter().all(|worker| worker.fill_ns > 0), "the cost of content is measured");
 }

@@ -48,16 +48,16 @@ fn a_worker_process_that_is_killed_is_reported_and_ends_the_phase() {
                 ..Spy::default()
             };
             let measurement = Place::new().watch(&text, &mut spy);
-            assert_eq!(children().unwrap(), Vec::<i32>::new(), "nobody is left, and no zombie either");
+            assert_eq!(children().unwrap(), Vec::<i32>::new(), "no process is left, not even a zombie");
             measurement
         });
         assert!(!measurement.interrupted, "nobody pressed Ctrl-C");
         let phase = &measurement.phases[0];
         consistent(phase);
-        assert!(phase.count() > 0, "{workers}: what was measured stays");
+        assert!(phase.count() > 0, "{workers}: the measurement is kept");
         assert_eq!(phase.fault_count, 1, "{workers}");
         let ended: Vec<&str> = phase.workers.iter().filter_map(|worker| worker.ended_by.as_deref()).collect();
-        let [reason] = ended[..] else { panic!("one of three died: {ended:?}") };
+        let [reason] = ended[..] else { panic!("expected one of three to die: {ended:?}") };
         assert!(reason.contains("signal 9"), "{reason}");
     }
 }
@@ -81,7 +81,7 @@ fn an_unavailable_processor_is_an_error_that_names_the_worker() {
             let workers =
                 format!("name = \"pinned\"\nrun-as = \"{run_as}\"\ncount = 3\ncpus = [0, 1023]\nwork.blocks = {{}}");
             let outcome = Place::new().try_run(&text("1MiB", "stop.time = \"1h\"", &workers), &mut Nobody);
-            assert!(children().is_none_or(|children| children.is_empty()), "the others are gone");
+            assert!(children().is_none_or(|children| children.is_empty()), "the other processes are gone");
             outcome.unwrap_err().to_string()
         });
         assert!(said.contains("pinned/1") && said.contains("CPU 1023"), "{run_as}: {said}");

@@ -94,7 +94,7 @@ fn time_ends_a_phase_that_would_go_on() {
         let phase = place.phase(&text("stop.time = \"300ms\"", &format!("{manner}\nwork.blocks.pattern = \"random\"")));
         consistent(&phase);
         assert!(phase.count() > 0);
-        assert!(phase.wall_ns >= 300_000_000, "{manner}: not before its time: {}", phase.wall_ns);
+        assert!(phase.wall_ns >= 300_000_000, "{manner}: the phase ended early: {}", phase.wall_ns);
         assert!(phase.workers.iter().all(|worker| worker.wall_ns >= 300_000_000), "{manner}");
         assert_eq!(phase.end.flush_ns, None, "{manner}: reading leaves nothing to flush");
     }
@@ -147,8 +147,11 @@ fn the_first_or_the_last_worker_ends_the_phase() {
         let first = place.phase(&text("stop.when = \"first-done\"", &groups(run_as)));
         consistent(&first);
         assert_eq!(first.workers[0].count, 10, "{run_as}");
-        assert!(first.workers[1].count < 40, "{run_as}: it was stopped, {} ops", first.workers[1].count);
-        assert!(first.workers.iter().all(|worker| worker.ended_by.is_none()), "{run_as}: which is no failure");
+        assert!(first.workers[1].count < 40, "{run_as}: the other worker was stopped, {} ops", first.workers[1].count);
+        assert!(
+            first.workers.iter().all(|worker| worker.ended_by.is_none()),
+            "{run_as}: being stopped is not a failure"
+        );
     }
 }
 

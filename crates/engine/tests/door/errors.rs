@@ -34,7 +34,7 @@ fn make_room(directory: &Path) {
         }
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
-    panic!("the space has not come back");
+    panic!("the space was not freed");
 }
 
 fn text(workers: &str) -> String {
@@ -81,7 +81,7 @@ fn root_a_full_file_system_is_a_fault_with_its_address() {
             assert!(!measurement.interrupted);
             let phase = &measurement.phases[0];
             consistent(phase);
-            assert!(phase.fault_count > 0 && phase.count() > 0, "{manner}: both what went well and what did not");
+            assert!(phase.fault_count > 0 && phase.count() > 0, "{manner}: both completed and failed ops");
             for fault in &phase.faults {
                 assert_eq!(
                     (fault.op, fault.errno, fault.length),
@@ -95,10 +95,10 @@ fn root_a_full_file_system_is_a_fault_with_its_address() {
             let tried = phase.count() + phase.fault_count;
             let all = 2048 * phase.workers.len() as u64;
             match on_error {
-                "stop" => assert!(tried < all, "{manner}: it went on after a fault"),
-                _ => assert_eq!(tried, all, "{manner}: each op came to something"),
+                "stop" => assert!(tried < all, "{manner}: it continued after a fault"),
+                _ => assert_eq!(tried, all, "{manner}: each op completed or failed"),
             }
-            assert_eq!(measurement.phases[1].name, "after", "{manner}: the run goes on with the next phase");
+            assert_eq!(measurement.phases[1].name, "after", "{manner}: the run continues with the next phase");
         }
     }
 }
@@ -115,7 +115,7 @@ fn root_buffered_data_that_cannot_be_written_is_a_fault() {
         drop(spy);
         make_room(memory.path());
         let phase = &measurement.phases[0];
-        assert_eq!((phase.count(), phase.fault_count), (3, 1), "{run_as}: the library took all three");
+        assert_eq!((phase.count(), phase.fault_count), (3, 1), "{run_as}: the library accepted all three");
         let fault = &phase.faults[0];
         assert_eq!((fault.op, fault.errno), (OpKind::Write, Some(libc::ENOSPC)), "{run_as}");
         assert!(fault.path.ends_with("data") && fault.message.contains("buffered data"), "{run_as}: {fault:?}");
@@ -140,7 +140,7 @@ fn root_a_flow_on_a_full_file_system_knows_its_files_afterwards() {
         assert!(grow.fault_count > 0 && count(grow, OpKind::Create) > 0);
         let here = |path: &Path| path.starts_with(memory.path());
         assert!(grow.faults.iter().all(|fault| fault.errno == Some(libc::ENOSPC) && here(&fault.path)));
-        assert_eq!(read.faults, [], "{run_as}: what could not be made is not looked for");
+        assert_eq!(read.faults, [], "{run_as}: files that could not be created are not read");
         assert_eq!(count(read, OpKind::Open), 400);
     }
 }
@@ -229,7 +229,7 @@ fn an_impossible_later_phase_is_found_before_the_first() {
         &mut spy,
     );
     assert!(outcome.unwrap_err().to_string().contains("too-large"));
-    assert_eq!(spy.told, Vec::<String>::new(), "nothing has begun");
+    assert_eq!(spy.told, Vec::<String>::new(), "nothing has started");
 }
 
 #[test]
@@ -285,9 +285,9 @@ fn an_error_in_a_later_phase_keeps_earlier_measurements() {
     let measurement = place.run(LATER);
     assert_eq!(measurement.phases.len(), 1);
     assert_eq!((measurement.phases[0].name.as_str(), measurement.phases[0].bytes()), ("first", 1 << 20));
-    let error = measurement.error.expect("the reason is there");
+    let error = measurement.error.expect("the error is returned");
     assert!(error.contains("second") && error.contains("memory"), "{error}");
-    assert!(!measurement.interrupted, "no signal came");
+    assert!(!measurement.interrupted, "there was no signal");
     // If nothing was measured, only the error is returned.
     let first = LATER.replacen("name = \"first\"", "name = \"first\"\nmemory-pressure = \"900TiB\"", 1);
     assert!(place.try_run(&first, &mut Nobody).is_err());

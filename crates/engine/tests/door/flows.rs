@@ -75,7 +75,7 @@ fn processes_leave_the_same_files_as_threads_and_the_next_phase_finds_them() {
                     for phase in &measurement.phases {
                         consistent(phase);
                         assert_eq!(phase.faults, [], "{run_as}, {second}, {limit}, {workers} workers");
-                        assert_eq!(phase.short_count, 0, "lengths are known: {run_as}, {second}, {limit}");
+                        assert_eq!(phase.short_count, 0, "no read is short: {run_as}, {second}, {limit}");
                     }
                     let counts: Vec<BTreeMap<OpKind, (u64, u64)>> = measurement
                         .phases
@@ -104,7 +104,7 @@ fn another_number_of_workers_takes_over() {
             let (measurement, listings) = listed(&place, &text);
             assert_eq!(measurement.phases[1].faults, [], "{first} then {second} as {run_as}");
             assert_eq!(measurement.phases[1].count(), 400 * second, "{first} then {second} as {run_as}");
-            assert_eq!(listings[0], listings[1], "looking changes nothing");
+            assert_eq!(listings[0], listings[1], "reading changes nothing");
         }
     }
 }
@@ -134,7 +134,7 @@ fn a_common_limit_of_flows_is_exact() {
         )
         .replace("name = \"change\"", "name = \"change\"\nstop.ops = 500");
         let measurement = place.run(&text);
-        assert_eq!(measurement.phases[0].count(), 500, "{run_as}: a flow's own flushes are ops like others");
+        assert_eq!(measurement.phases[0].count(), 500, "{run_as}: a flow's own flushes count as ops");
         assert_eq!(measurement.phases[1].faults, [], "{run_as}");
     }
 }

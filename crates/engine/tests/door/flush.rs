@@ -79,7 +79,7 @@ fn flushed_data_is_not_dirty() {
         let mut dirty_bytes = u64::MAX;
         let mut spy = Spy::at_end(|_, targets| {
             let seen = plumb_probe::residency::of_fd(targets[0].files[0]);
-            let residency = seen.value().expect("the owner is told");
+            let residency = seen.value().expect("the residency is visible to the owner");
             dirty_bytes = if residency.dirty_known { residency.dirty_bytes + residency.writeback_bytes } else { 0 };
         });
         place.watch(&text("flush = \"fsync\", clock = \"inside\"", manner), &mut spy);

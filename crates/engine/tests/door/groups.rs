@@ -72,7 +72,7 @@ fn a_group_starts_after_its_delay_and_after_those_it_waits_for() {
         assert_eq!(late.began_ns, late.started_ns);
         assert!(late.started_ns.abs_diff(200 * MS) < 1_000, "{}", late.started_ns);
         assert!(last.started_ns >= late.started_ns + late.wall_ns + 50 * MS, "{run_as}: {last:?}");
-        assert!(late.wall_ns < phase.wall_ns - last.wall_ns, "its time is its own");
+        assert!(late.wall_ns < phase.wall_ns - last.wall_ns, "the group has its own time");
     }
 }
 
@@ -89,7 +89,7 @@ fn a_workers_time_starts_after_its_own_ramp() {
     // ramp makes some of those late.
     assert!((1..=300).contains(&a.count), "{} were measured", a.count);
     assert!((1..=101).contains(&b.count), "{}", b.count);
-    assert!(a.ended_by.is_none() && b.ended_by.is_none(), "the end of its time is no failure");
+    assert!(a.ended_by.is_none() && b.ended_by.is_none(), "the end of a worker's time is not a failure");
 }
 
 // Protects: ops in a group's ramp use up none of its limits, and are not measured.
@@ -129,7 +129,7 @@ fn samples_cover_a_workers_time_without_a_gap() {
         format!("[[phase.workers]]\nname = \"idle\"\ntarget = \"nothing\"\nwork.blocks.pattern = \"random\"\n{idle}\n");
     let phase = Place::new().phase(&only(&[idle]));
     let empty = phase.workers[0].samples.iter().filter(|sample| sample.ops.is_empty()).count();
-    assert!(empty >= 1, "pieces in which nothing completed are there: {:?}", phase.workers[0].samples);
+    assert!(empty >= 1, "pieces without completed ops are listed: {:?}", phase.workers[0].samples);
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn the_end_of_a_group_stops_the_configured_groups() {
         assert_eq!((measurement.phases.len(), measurement.interrupted), (phases, false), "{rule}");
         let (b, c) = (worker(&measurement.phases[0], "b"), worker(&measurement.phases[0], "c"));
         assert!(b.count > 0 && b.ended_by.is_none());
-        assert_eq!((c.count, c.wall_ns), (0, 0), "it has never started");
+        assert_eq!((c.count, c.wall_ns), (0, 0), "the group never started");
     }
 
     let groups = [first("when-done = { groups = [\"b\"] }"), forever("b", "1h"), forever("c", "500ms")];
@@ -236,7 +236,7 @@ impl Observer for Keeper {
         self.ticks.push((now.elapsed_ns(), workers[0].state, count));
         let so_far = now.measurement();
         assert!(so_far.workers.iter().all(|worker| worker.ended_by.is_none()));
-        assert!(so_far.count() >= count, "it was read later");
+        assert!(so_far.count() >= count, "the result is from a later reading");
         self.so_far.push(so_far.count());
     }
 
@@ -259,7 +259,7 @@ fn an_observer_sees_every_worker_at_every_tick() {
     assert!(places.is_sorted() && places[0] == 0, "{places:?}");
     assert!(keeper.so_far.is_sorted());
     assert!(*keeper.so_far.last().unwrap() <= phase.phases[0].count());
-    assert!(keeper.logs.is_empty(), "nobody asked for single ops");
+    assert!(keeper.logs.is_empty(), "single ops were not requested");
 }
 
 /// Plumb's own generator supports a group's settings for memory, process and log.

@@ -159,7 +159,7 @@ fn a_longer_file_is_not_truncated() {
     std::fs::write(place.base().join("job.0"), vec![7; 3 << 20]).unwrap();
     let phase = place.phase(&jobs("numbered = { path = \"job.{}\", count = 1 }", &[JobText::reads("job")]));
     fine(&phase);
-    assert_eq!(bytes(&phase, OpKind::Read), MIB, "the job's part of it");
+    assert_eq!(bytes(&phase, OpKind::Read), MIB, "the job's part of the file");
     assert_eq!(std::fs::read(place.base().join("job.0")).unwrap(), vec![7; 3 << 20]);
 }
 
@@ -220,7 +220,7 @@ fn missing_directories_and_files_are_named() {
     assert!(said.contains("nowhere") && said.contains("mkdir -p"), "{said}");
     let said = fails("said = [\"absent\"]", JobText::reads("job").job("files.prepare.create = false"));
     assert!(said.contains("absent") && said.contains("allow_file_create"), "{said}");
-    assert_eq!(tree_files(place.base()), Vec::<std::path::PathBuf>::new(), "nothing was made");
+    assert_eq!(tree_files(place.base()), Vec::<std::path::PathBuf>::new(), "nothing was created");
 }
 
 #[test]
@@ -288,7 +288,7 @@ fn flushes_at_the_end_are_the_jobs_own_ops() {
         .group("limit.time = \"200ms\"");
     let phase = place.phase(&jobs(names, &[stopped]));
     fine(&phase);
-    assert!(count(&phase, OpKind::EndFsync) >= 2, "a job that its time ends flushes too");
+    assert!(count(&phase, OpKind::EndFsync) >= 2, "a job that ends by time also flushes");
 }
 
 #[test]
@@ -387,7 +387,7 @@ fn both_ends_of_a_link_can_be_jobs_of_one_phase() {
         let reads_ns = receiver.ops.get(&OpKind::Read).map_or(0, |read| read.service.sum());
         assert!(
             reads_ns <= u128::from(left_ns + (waited_ns / 2).max(100_000_000)),
-            "waiting for the other side, {waited_ns}, is in an op's time: {reads_ns} of {left_ns}"
+            "an op's time includes the wait for the other side, {waited_ns}: {reads_ns} of {left_ns}"
         );
     }
 }

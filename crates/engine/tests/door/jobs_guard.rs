@@ -10,7 +10,7 @@ use std::process::Command;
 
 fn refused(place: &Place, text: &str) -> String {
     let error = place.try_run(text, &mut Nobody).expect_err(text);
-    let refusal = error.refusal().unwrap_or_else(|| panic!("{error} is no refusal"));
+    let refusal = error.refusal().unwrap_or_else(|| panic!("{error} is not a refusal"));
     assert_eq!(refusal.exit_code(), 5, "{error}");
     error.to_string()
 }
@@ -77,7 +77,7 @@ fn verified_files_are_never_written_even_if_too_short() {
             JobText::reads("job").job("verify = { method = \"crc32c\" }"),
         ] {
             let phase = place.phase(&jobs("said = [\"precious\"]", &[job]));
-            assert!(phase.fault_count > 0, "{} bytes that nobody stamped passed", content.len());
+            assert!(phase.fault_count > 0, "{} unstamped bytes passed verification", content.len());
             assert!(std::fs::read(&path).unwrap() == content, "the file was changed");
         }
     }

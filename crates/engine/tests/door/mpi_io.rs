@@ -266,6 +266,6 @@ fn files_that_cannot_be_opened_are_reported_before_the_start() {
         told(&place, &text.replace("ranks = 2", "ranks = 3"))
             .contains("3 ranks open its files together, but there are 2")
     );
-    assert!(told(&place, &text.replace("[\"f\"]", "[\"ufs:f\"]")).contains("has a colon"));
+    assert!(told(&place, &text.replace("[\"f\"]", "[\"ufs:f\"]")).contains("contains a colon"));
     assert_eq!(library.calls(), "");
 }

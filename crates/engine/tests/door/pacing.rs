@@ -35,9 +35,9 @@ fn has_response(phase: &PhaseMeasurement, manner: &str) {
     let response = read.response.as_ref().expect("an open load has response times");
     let lag = phase.start_lag.as_ref().expect("an open load has a start lag");
     assert_eq!((response.count(), lag.count()), (read.count, read.count), "{manner}");
-    assert!(response.sum() >= read.service.sum(), "{manner}: the response holds the service");
+    assert!(response.sum() >= read.service.sum(), "{manner}: the response time includes the service time");
     assert!(response.min() >= read.service.min() && response.max() >= read.service.max(), "{manner}");
-    assert!(response.sum() >= lag.sum(), "{manner}: the response holds the lag");
+    assert!(response.sum() >= lag.sum(), "{manner}: the response time includes the lag");
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn ops_are_not_ahead_of_their_schedule_at_any_depth() {
         let phase = place.phase(&text("", &format!("{manner}\npace.open.rate = \"200/s\"\nlimit.ops = 60")));
         has_response(&phase, manner);
         assert_eq!(phase.count(), 60, "{manner}");
-        assert!(phase.wall_ns >= 295_000_000, "{manner}: the last one starts at 295 ms, not before");
+        assert!(phase.wall_ns >= 295_000_000, "{manner}: the last op starts at 295 ms");
     }
 }
 
@@ -69,7 +69,7 @@ fn a_shared_rate_is_the_groups_and_an_own_rate_is_each_workers() {
         let paced = |pace: &str, stop: &str| place.phase(&text(stop, &format!("{manner}\ncount = 4\n{pace}")));
         let shared = paced("pace.open = { rate = \"200/s\", shared = true }", "stop.time = \"500ms\"");
         has_response(&shared, manner);
-        assert!(shared.count() <= 100, "{manner}: {} ops of all together", shared.count());
+        assert!(shared.count() <= 100, "{manner}: {} ops in total", shared.count());
         let shared = paced("pace.open = { rate = \"200/s\", shared = true }", "stop.ops = 60");
         assert_eq!(shared.count(), 60, "{manner}");
         // Each of the other three workers may hold a start that it never uses.
@@ -251,6 +251,6 @@ fn a_search_for_a_depth_is_excluded_from_the_result() {
     assert!(in_intervals <= job.count, "{in_intervals} of {}", job.count);
     assert_eq!(job.ops[&OpKind::Read].count, job.ops[&OpKind::Read].service.count());
     let sampled: u64 = job.samples.iter().flat_map(|sample| sample.ops.values()).map(|moved| moved.count).sum();
-    assert_eq!(sampled, job.count, "the series is that of the last trial");
+    assert_eq!(sampled, job.count, "the series covers only the last trial");
     assert_eq!(job.samples.first().map(|sample| sample.start_ns), Some(0));
 }

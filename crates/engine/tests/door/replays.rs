@@ -122,7 +122,7 @@ fn every_op_is_made_where_it_was_recorded() {
     let mut found = done(&std::mem::take(&mut ops));
     expected.sort_by_key(key);
     found.sort_by_key(key);
-    assert_eq!(found, expected, "a queue does the same ops");
+    assert_eq!(found, expected, "a queued backend makes the same ops");
 }
 
 /// Protects: no op is made before its time, and the lag of each is measured.
@@ -137,11 +137,11 @@ fn recorded_times_are_kept_and_lags_are_measured() {
         // A microsecond for rounding from ticks and back.
         assert!(op.submit_ns + 1_000 >= due_ns, "{number} at {}", op.submit_ns);
     }
-    let lag = phase.start_lag.as_ref().expect("there are times to be late for");
+    let lag = phase.start_lag.as_ref().expect("expected start lags");
     assert_eq!(lag.count(), 14);
     assert!(phase.ops.values().all(|op| op.response.as_ref().is_some_and(|response| response.count() == op.count)));
     let (phase, _) = replayed("few", "", "");
-    assert!(phase.start_lag.is_none(), "nothing is late where nothing is due");
+    assert!(phase.start_lag.is_none(), "nothing is late without due times");
 }
 
 #[test]
@@ -151,20 +151,20 @@ fn limits_and_time_end_a_replay() {
     assert_eq!(ops.iter().filter(|op| op.kind.moves_bytes()).count(), 8);
     let (phase, ops) = replayed("few", "repeat-until-time = true", "limit.time = \"50ms\"");
     fine(&phase);
-    assert!(ops.len() > 7, "it began again: {} ops", ops.len());
+    assert!(ops.len() > 7, "the replay was repeated: {} ops", ops.len());
 }
 
 #[test]
 fn an_error_in_a_recording_fails_the_job_with_its_message() {
     let (phase, ops) = replayed("broken", "", "");
-    assert_eq!(done(&ops), expected()[..3], "what came before was done");
+    assert_eq!(done(&ops), expected()[..3], "the ops before the error were made");
     let why = phase.workers[0].ended_by.clone().unwrap_or_default();
     assert!(why.contains("line 5: `x` is no offset"), "{why}");
     let (phase, _) = replayed("behind", "", "");
     let why = phase.workers[0].ended_by.clone().unwrap_or_default();
     assert!(why.contains("1048576 in data.0, which ends at 65536"), "{why}");
     let (phase, ops) = replayed("none", "", "");
-    assert_eq!(ops, [], "there is none");
+    assert_eq!(ops, [], "no ops were made");
     assert_eq!(phase.workers[0].ended_by.as_deref(), Some("none: No such file or directory"));
 }
 

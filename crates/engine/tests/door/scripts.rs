@@ -73,7 +73,7 @@ fn a_failed_request_is_an_error_of_the_close() {
     let measured =
         place.run(&workload("{ said = [\"f\"] }", &[("read", &format!("steps = [{OPEN}, {read}, \"close\"]"))]));
     let phase = &measured.phases[0];
-    assert_eq!(phase.ops[&OpKind::Read].count, COUNT, "they are prepared, and over");
+    assert_eq!(phase.ops[&OpKind::Read].count, COUNT, "reads are over once they are prepared");
     let fault = &phase.faults[0];
     assert_eq!((fault.op, fault.errno), (OpKind::Close, Some(5)), "{fault:?}");
     assert_eq!(fault.message, "the read at byte 0 moved 0 of 4096 bytes; is the file long enough?");
@@ -157,13 +157,13 @@ fn a_users_file_is_refused() {
     std::fs::write(&path, "do not lose").unwrap();
     let script = "steps = [{ open = { write = true, create = true, truncate = true } }, \"close\"]";
     let text = workload("{ said = [\"f\"] }", &[("write", script)]);
-    let error = place.try_run(&text, &mut Nobody).expect_err("it is not test data");
+    let error = place.try_run(&text, &mut Nobody).expect_err("expected a refusal: the file is not test data");
     assert!(error.refusal().is_some(), "{error}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "do not lose");
     std::fs::remove_file(&path).unwrap();
     place.run(&text);
     place.run(&text);
-    assert!(path.exists(), "only steps remove anything");
+    assert!(path.exists(), "only steps remove files");
 }
 
 /// The first worker's end ends all; the others continue writing, and that is not counted.
@@ -254,14 +254,14 @@ fn single_bytes_and_changed_records() {
     };
     assert_eq!([counts(0), counts(1), counts(2)], [[0, COUNT, 0], [COUNT, COUNT, COUNT], [2, 1, 0]]);
     let longest = |phase: usize| measured.phases[phase].workers[0].longest_record_ns;
-    assert_eq!(longest(0), None, "an op is all that is done to its record");
+    assert_eq!(longest(0), None, "each record takes one op");
     let flush_ns = measured.phases[1].ops[&OpKind::Fsync].service.min().unwrap();
-    assert!(longest(1).is_some_and(|longest_ns| longest_ns > flush_ns), "all calls of a record together");
+    assert!(longest(1).is_some_and(|longest_ns| longest_ns > flush_ns), "all calls of a record are reported together");
     let written = std::fs::read(place.base().join("f")).unwrap();
     let first_of = |record: usize| &written[record * RECORD as usize..][..4];
     assert_eq!(
         (first_of(0), first_of(3)),
         (&[1, 1, 2, 3][..], &[0, 1, 2, 4][..]),
-        "one byte of each, the next at the next"
+        "one byte of each record changes, the next byte in the next record"
     );
 }

@@ -84,13 +84,13 @@ fn content_changes_between_runs_but_ops_do_not() {
     assert!(first == written(&place, &random), "the same seeds, the same bytes");
     assert!(
         first == written(&place, &random.replace("limit.ops", "run-as = \"process\"\nlimit.ops")),
-        "in a process, too"
+        "also in a process"
     );
     place.content_seed = 1;
     let second = written(&place, &random);
-    assert_eq!(blocks(&first), blocks(&second), "the same places");
+    assert_eq!(blocks(&first), blocks(&second), "the same blocks are written");
     let same = first.chunks(512).zip(second.chunks(512)).filter(|(a, b)| a == b && a.iter().any(|byte| *byte != 0));
-    assert_eq!(same.count(), 0, "other bytes: nothing is the same twice, so no layer can deduplicate two runs");
+    assert_eq!(same.count(), 0, "no content is repeated, so no layer can deduplicate two runs");
 }
 
 #[test]
@@ -102,5 +102,5 @@ fn a_phase_draws_its_own_ops() {
     let phase = &one[one.find("[[phase]]").unwrap()..];
     place.watch(&format!("{one}\n{}", phase.replace("\"write\"", "\"again\"")), &mut spy);
     drop(spy);
-    assert!(contents[1].len() > contents[0].len() * 3 / 2, "the second phase goes elsewhere");
+    assert!(contents[1].len() > contents[0].len() * 3 / 2, "the second phase writes other blocks");
 }

@@ -35,7 +35,7 @@ fn the_same_run_is_identical_and_another_differs() {
     let first = place.run(&text);
     assert_eq!(first, place.run(&text));
     place.content_seed = 99;
-    assert_eq!(first, place.run(&text), "content is nothing to a simulated device");
+    assert_eq!(first, place.run(&text), "content does not matter on a simulated device");
     place.sim_run = SimRun { run_index: 1, ..place.sim_run };
     assert_ne!(first, place.run(&text));
 }
@@ -50,7 +50,7 @@ fn limits_work_on_simulated_devices_like_on_real_ones() {
     ] {
         let phase = place.phase(&text("sim:nvme", phase, workers));
         let done = count(&phase, OpKind::Read) + count(&phase, OpKind::Write);
-        assert_eq!(done, data_ops, "{workers}: flushes count in no limit");
+        assert_eq!(done, data_ops, "{workers}: flushes do not count toward limits");
         assert!(count(&phase, OpKind::Fsync) > 0);
         assert_eq!(phase.clock, "virtual");
     }
@@ -131,7 +131,7 @@ fn an_interruption_keeps_the_measurement() {
     assert_eq!(measurement.phases.len(), 1);
     assert!(measurement.phases[0].count() > 0);
     let before = place.run(&text);
-    assert!(before.interrupted && before.phases.is_empty(), "a flag that is up already lets nothing begin");
+    assert!(before.interrupted && before.phases.is_empty(), "nothing starts if the flag is already raised");
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn jobs_run_on_simulated_devices_with_their_own_rules() {
     ];
     let text = on_target(&sim("sim:ssd?cv=0", "1MiB", ""), &jobs);
     let phase = place.phase(&text);
-    assert_eq!(phase, place.phase(&text), "to the last bit");
+    assert_eq!(phase, place.phase(&text), "the measurement is identical");
     let [deep, paced, last] = &phase.workers[..] else { panic!("three jobs") };
     assert!(phase.workers.iter().all(|worker| worker.ended_by.is_none() && worker.backend == "sim"), "{phase:?}");
     assert!((deep.in_flight_mean - 8.0).abs() < 0.1 && deep.wall_ns.abs_diff(2_000_000_000) < 1_000_000, "{deep:?}");
@@ -190,7 +190,12 @@ fn the_files_of_jobs_are_consecutive_on_a_simulated_device() {
     };
     let (one, four) = (of(""), of("files = 4\npreallocated-percent = 100"));
     assert_eq!((one.count(), four.count()), (400, 400));
-    assert!(one.wall_ns * 10 < four.wall_ns, "a stream, and seeks between four: {} {}", one.wall_ns, four.wall_ns);
+    assert!(
+        one.wall_ns * 10 < four.wall_ns,
+        "one stream is faster than seeks between four: {} {}",
+        one.wall_ns,
+        four.wall_ns
+    );
     let small = on_target(&sim("sim:hdd", "512KiB", ""), &[JobText::reads("job")]);
     let error = place.try_run(&small, &mut Nobody).unwrap_err();
     assert!(error.is_plan() && error.to_string().contains("larger `size`"), "{error}");
@@ -222,10 +227,10 @@ fn programs_over_named_files_run_on_simulated_devices() {
         "#
     );
     let phase = place.phase(&text);
-    assert_eq!(phase, place.phase(&text), "to the last bit");
+    assert_eq!(phase, place.phase(&text), "the measurement is identical");
     let done = [OpKind::Write, OpKind::Fsync, OpKind::Read].map(|kind| count(&phase, kind));
     assert_eq!((done, phase.fault_count, phase.workers[0].backend.as_str()), ([256, 1, 256], 0, "sim"));
-    assert_eq!(phase.wall_ns / 1_000_000_000, 10, "the hour is over before the clock starts");
+    assert_eq!(phase.wall_ns / 1_000_000_000, 10, "the hour passes before the clock starts");
     let larger = text.replace("count = 256", "count = 257");
     let error = place.try_run(&larger, &mut Nobody).unwrap_err();
     assert!(error.is_plan() && error.to_string().contains("larger `size`"), "{error}");

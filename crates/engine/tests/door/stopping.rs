@@ -110,9 +110,9 @@ fn while_a_phase_runs() {
         for mix in ["read = 1", "read = 0, write = 1"] {
             let workers = format!("{workers}\nwork.blocks = {{ pattern = \"random\", mix = {{ {mix} }} }}");
             let measurement = soon(file("16MiB", "stop.time = \"1h\"", &workers));
-            let [phase] = &measurement.phases[..] else { panic!("the second phase does not begin") };
+            let [phase] = &measurement.phases[..] else { panic!("the second phase must not begin") };
             consistent(phase);
-            assert!(phase.count() > 0, "{workers}: what was measured is there");
+            assert!(phase.count() > 0, "{workers}: the measurement is kept");
             assert!(phase.wall_ns > 0);
             assert!(phase.workers.iter().all(|worker| worker.ended_by.is_none()), "{workers}: {:?}", phase.workers);
         }
@@ -125,7 +125,7 @@ fn while_workers_wait_for_their_next_op() {
         for pace in ["pace.open.rate = \"0.1/s\"", "pace.think.time = \"1h\""] {
             let measurement =
                 soon(file("1MiB", "stop.time = \"1h\"", &format!("{workers}\n{pace}\nwork.blocks = {{}}")));
-            let [phase] = &measurement.phases[..] else { panic!("the second phase does not begin") };
+            let [phase] = &measurement.phases[..] else { panic!("the second phase must not begin") };
             consistent(phase);
             assert!((1..=4).contains(&phase.count()), "{workers} {pace}: {}", phase.count());
         }

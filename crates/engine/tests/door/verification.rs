@@ -158,7 +158,7 @@ fn damage_between_writing_and_reading_is_reported_with_its_address() {
             let phase = &measurement.phases[1];
             consistent(phase);
             assert_eq!(phase.fault_count, expected.len() as u64, "{what} {read}: {:?}", phase.faults);
-            assert_eq!(count(phase, OpKind::Read), 256, "{what} {read}: the rest is read, too");
+            assert_eq!(count(phase, OpKind::Read), 256, "{what} {read}: the rest is read too");
             for (fault, (number, message)) in phase.faults.iter().zip(*expected) {
                 assert_eq!(
                     (fault.op, fault.offset, fault.length, fault.errno),
@@ -185,7 +185,7 @@ fn the_first_damage_ends_the_phase_unless_configured_otherwise() {
         let measurement = place.watch(&text(verify, &format!("{read}\n{verify}\nwork.blocks = {{}}")), &mut spy);
         let phase = &measurement.phases[1];
         assert!(phase.fault_count >= 1);
-        assert!(count(phase, OpKind::Read) < 256, "{read}: it went on");
+        assert!(count(phase, OpKind::Read) < 256, "{read}: the phase continued");
         assert!(phase.faults[0].message.contains("found other data that begins with"), "{}", phase.faults[0].message);
 
         let mut spy = Spy::at_begin(|phase, targets| {

@@ -41,7 +41,7 @@ impl Contents {
 
     /// Adds a file of this size under a name. Returns its node.
     pub(super) fn add_file(&mut self, name: u32, size: u64) -> u32 {
-        assert!(self.free > 0, "there is a node for every name and every handle");
+        assert!(self.free > 0, "there are enough nodes for all names and handles");
         let node = self.free_first;
         self.free_first = self.size[node as usize] as u32;
         self.free -= 1;

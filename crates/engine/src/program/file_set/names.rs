@@ -166,7 +166,7 @@ impl ShareNames {
     /// Marks the next free name in the queue as existing.
     #[inline]
     pub(super) fn make(&mut self, number: u32, name: Name) {
-        debug_assert_eq!(self.free(), Some(number), "only the next free name is made");
+        debug_assert_eq!(self.free(), Some(number), "only the next free name may be created");
         self.unqueue_free();
         self.enter(number, name);
     }

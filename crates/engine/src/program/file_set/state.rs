@@ -210,7 +210,7 @@ impl TreeState {
         let held = |number: u32| {
             let file = FileId(first + u64::from(number));
             let share = self.holder(file).expect("the old shares cover the tree");
-            (share, share.local(file).expect("the holder holds it"))
+            (share, share.local(file).expect("the share contains the file"))
         };
         let names = ShareNames::new(len, |number| {
             let (share, local) = held(number);

@@ -149,6 +149,6 @@ mod tests {
         assert!(numbers.iter().all(|number| number % 1024 == 0 && (4096..=65536).contains(number)), "{numbers:?}");
         assert!(numbers.contains(&4096) && numbers.contains(&65536));
         let below_nothing = Variable::of(Draw::Normal);
-        assert!(mean_of(below_nothing) < 1.0, "what is negative is 0");
+        assert!(mean_of(below_nothing) < 1.0, "negative values become 0");
     }
 }

@@ -310,7 +310,7 @@ impl Layout<'_> {
             Ordering::Greater => rustix::fs::ftruncate(&handle, size).map_err(failed("cut file"))?,
         }
         if self.drops {
-            rustix::fs::fadvise(&handle, 0, None, Advice::DontNeed).map_err(failed("drop from the page cache file"))?;
+            rustix::fs::fadvise(&handle, 0, None, Advice::DontNeed).map_err(failed("evict file"))?;
         }
         Ok(())
     }

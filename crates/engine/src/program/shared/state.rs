@@ -236,7 +236,7 @@ mod tests {
         let entries = Entries::new(200, |number| number % 3 == 0);
         let first: Vec<u32> = (0..67).filter_map(|_| entries.existing(From::Shared)).collect();
         assert_eq!(first, (0..67).map(|number| number * 3).collect::<Vec<_>>());
-        assert_eq!(entries.existing(From::Shared), Some(0), "the first again behind the last");
+        assert_eq!(entries.existing(From::Shared), Some(0), "wraps around to the first");
         assert_eq!(entries.existing(From::At(199)), Some(0));
         let own = std::cell::Cell::new(10);
         assert_eq!((entries.existing(From::Own(&own)), entries.existing(From::Own(&own))), (Some(12), Some(15)));

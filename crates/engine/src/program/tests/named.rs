@@ -58,7 +58,7 @@ fn next_alike_yields_the_next_ops() {
     ];
     let program = compiled(&steps);
     let mut source = source(&program, 0);
-    assert_eq!(source.next_alike(), None, "there is nothing that it could be alike");
+    assert_eq!(source.next_alike(), None, "there is no previous op");
     let (mut ops, mut alike) = (Vec::new(), 0);
     while let Some(op) = source.next() {
         ops.push(op);
@@ -70,7 +70,7 @@ fn next_alike_yields_the_next_ops() {
         }
     }
     assert_eq!(ops, ops_of(&steps, 0));
-    assert_eq!(alike, 4 * (20 - 3), "of plain transfers, all but one in eight");
+    assert_eq!(alike, 4 * (20 - 3), "all but one in eight of the plain transfers");
 }
 
 #[test]

@@ -394,7 +394,7 @@ fn states_pass_to_another_number_of_workers() {
         tree = TreeState::join(shape.clone(), ended.collect());
         let told = TreeState::from_bytes(shape.clone(), &tree.to_bytes()).unwrap();
         let entries = |tree: &TreeState| (0..1000).map(|file| tree.entry(FileId(file))).collect::<Vec<_>>();
-        assert_eq!(entries(&told), entries(&tree), "another process knows the same of it");
+        assert_eq!(entries(&told), entries(&tree), "another process has the same state");
         let states = tree.clone().split(workers).unwrap();
         let mut extras: Vec<_> = states.iter().flat_map(SetState::extra_directories).collect();
         let all = extras.len();

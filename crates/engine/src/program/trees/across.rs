@@ -142,7 +142,7 @@ mod tests {
         let left = ["0_0/file-2", "0_0/file-3", "0_1/file-2", "0_1/file-3"]
             .map(|path| format!("unlink out/{}", path.replacen('0', "1", 1)));
         assert_eq!(ops(&files, &unlink, 1, &mark, &[]), left);
-        assert_eq!(ops(&files, &unlink, 2, &mark, &[])[0], "unlink out/2_0/file-0", "another worker renewed nothing");
+        assert_eq!(ops(&files, &unlink, 2, &mark, &[])[0], "unlink out/2_0/file-0", "the other worker renewed nothing");
     }
 
     /// Returns the same op on the next item.
@@ -165,7 +165,7 @@ mod tests {
         };
         assert_eq!(ops(&files, &reads, 0, &mark, &[])[0], "stat out/0_0/file-2");
         assert_eq!(ops(&files, &reads, 0, &mark, &[]).len(), 8);
-        assert_eq!(mark.renewed(0), 2, "what is read alone stays");
+        assert_eq!(mark.renewed(0), 2, "items that are only read stay");
     }
 
     // Protects the order in which items are created in advance: one in each root, then the next in each.

@@ -112,7 +112,7 @@ pub(crate) fn open(
         for place in &files.names.places {
             // Links are followed only in the places, which the user typed, and never within the trees.
             if !matches!(door.look(place)?, FoundName::Nothing | FoundName::Directory) {
-                return Err(Refusal::io(place, "make trees in it")(rustix::io::Errno::NOTDIR));
+                return Err(Refusal::io(place, "create trees in it")(rustix::io::Errno::NOTDIR));
             }
         }
         for place in &files.names.places {

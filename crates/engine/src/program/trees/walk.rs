@@ -424,7 +424,7 @@ mod tests {
             while let Some(op) = walk.next(None, &WallMark::default(), &mut None) {
                 assert!(
                     there.remove(&op.file),
-                    "{} of {per_directory} is not there",
+                    "{} of {per_directory} does not exist",
                     tree.path(tree.name(op.file)).display()
                 );
                 assert!(there.insert(op.other));
@@ -448,7 +448,7 @@ mod tests {
         mark.set(4);
         assert_eq!(count(&step), 4);
         let alone = TreeStep { wall: Some(Wall::After(Nanos(0))), ..step };
-        assert_eq!(count(&alone), 10, "nobody else to meet");
+        assert_eq!(count(&alone), 10, "no other workers to meet");
     }
 
     // Protects -R after -W: the items queried in random order are those before the wall, in every pass.

@@ -60,12 +60,12 @@ fn a_healthy_device_moves_exactly_what_the_program_moves() {
     assert_eq!(seen.write_bytes, measurement.ops[&OpKind::Write].bytes);
     assert_eq!((seen.own.read_bytes, seen.own.write_bytes), (seen.read_bytes, seen.write_bytes));
     assert_eq!(seen.own.rchar_bytes + seen.own.wchar_bytes, measurement.bytes());
-    assert_eq!(seen.flushes, 1, "the end policy");
+    assert_eq!(seen.flushes, 1, "the flush of the end policy");
     assert_eq!(observations.resident_before["disk"].value().unwrap().resident_bytes, 0);
     assert_eq!(observations.dirty_after["disk"].value().unwrap().dirty_bytes, 0);
     assert_eq!(observations.other_io.value().unwrap(), &[]);
     assert_eq!(observations.kernel_log.value().unwrap(), &[] as &[String]);
-    assert!(seen.busy_ms.abs_diff(measurement.wall_ns / 1_000_000) < 10, "busy all the time");
+    assert!(seen.busy_ms.abs_diff(measurement.wall_ns / 1_000_000) < 10, "the device is always busy");
     assert_eq!((measurement.fault_count, measurement.short_count), (0, 0));
 }
 
@@ -120,7 +120,7 @@ fn bimodal_has_two_levels_and_the_configured_share_of_slow_runs() {
     let fast = runs.iter().cloned().fold(0.0, f64::max);
     let slow = runs.iter().filter(|&&rate| rate < fast * 0.75).count();
     assert!((3..=16).contains(&slow), "{slow} of 30");
-    assert!(runs.iter().all(|rate| !(0.72..0.95).contains(&(rate / fast))), "nothing in between: {runs:?}");
+    assert!(runs.iter().all(|rate| !(0.72..0.95).contains(&(rate / fast))), "no run is in between: {runs:?}");
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn cached_reads_are_fast_and_do_not_reach_the_device() {
     assert_eq!(seen.own.rchar_bytes, outcome.measurement.bytes());
     assert!(service(&outcome.measurement, OpKind::Read).quantile(0.5) < Some(3_000));
     let resident = outcome.observations.resident_before["disk"].value().unwrap();
-    assert!(resident.resident_bytes * 2 > resident.total_bytes, "eviction has failed, and that can be seen");
+    assert!(resident.resident_bytes * 2 > resident.total_bytes, "the failed eviction is visible");
 }
 
 #[test]
@@ -209,7 +209,11 @@ fn the_page_cache_absorbs_writes_until_a_flush() {
     let unflushed = burst("sim:ssd?write-cache=256MiB", Flush::None);
     assert!(bandwidth(&unflushed.measurement) > 2e9, "memory speed");
     assert_eq!(delta(&unflushed.observations).write_bytes, 0);
-    assert_eq!(delta(&unflushed.observations).own.write_bytes, 64 << 20, "dirtied, which is no evidence of writing");
+    assert_eq!(
+        delta(&unflushed.observations).own.write_bytes,
+        64 << 20,
+        "dirtied bytes, which may not have been written"
+    );
     assert_eq!(unflushed.observations.dirty_after["disk"].value().unwrap().dirty_bytes, 64 << 20);
     assert_eq!(unflushed.measurement.end.flush_ns, None);
 
@@ -250,7 +254,7 @@ fn a_lying_flush_returns_at_once_and_writes_nothing() {
     let honest = one("sim:ssd", CachePolicy::Direct, source());
     assert!(service(&honest.measurement, OpKind::Fsync).quantile(0.5) > Some(300_000));
     let flushes = honest.measurement.ops[&OpKind::Fsync].count;
-    assert!(delta(&honest.observations).flushes.abs_diff(flushes) <= 1, "and the one of the end policy");
+    assert!(delta(&honest.observations).flushes.abs_diff(flushes) <= 1, "plus the flush of the end policy");
     let dirty = burst("sim:ssd?lying-flush&write-cache=256MiB", plumb_workload::Flush::Fsync);
     assert_eq!(dirty.observations.dirty_after["disk"].value().unwrap().dirty_bytes, 64 << 20);
 }

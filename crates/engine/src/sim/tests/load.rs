@@ -95,7 +95,7 @@ fn the_ramp_runs_but_is_not_measured() {
     assert_eq!(before.at_ns, 2 * SECOND);
     let bytes = |counters: &plumb_result::observe::Counters| counters.devices["sim0"].value().unwrap().read_bytes;
     assert!(bytes(before) > 0);
-    assert_eq!(bytes(after) - bytes(before), measurement.bytes() + 4096, "the op over the end of the ramp is its last");
+    assert_eq!(bytes(after) - bytes(before), measurement.bytes() + 4096, "the op at the end of the ramp is its last");
 }
 
 #[test]
@@ -119,13 +119,13 @@ fn intervals_tile_the_wall_time_and_sum_to_the_total() {
         .unwrap()
         .measurement;
     let seconds = measurement.intervals.iter().filter(|interval| interval.length_ns == SECOND);
-    assert_eq!(starts, seconds.map(|interval| interval.start_ns).collect::<Vec<_>>(), "each second is told");
+    assert_eq!(starts, seconds.map(|interval| interval.start_ns).collect::<Vec<_>>(), "each second is reported");
     let mut end_ns = 0;
     for interval in &measurement.intervals {
         assert_eq!(interval.start_ns, end_ns);
         end_ns += interval.length_ns;
     }
-    assert_eq!(end_ns + measurement.end.flush_ns.unwrap(), measurement.wall_ns, "the flush is behind them");
+    assert_eq!(end_ns + measurement.end.flush_ns.unwrap(), measurement.wall_ns, "the flush comes after the intervals");
     let sum: u64 = measurement.intervals.iter().flat_map(|interval| interval.ops.values()).map(|ops| ops.count).sum();
     assert_eq!(sum, measurement.count());
 }
@@ -147,7 +147,7 @@ fn an_open_load_keeps_its_rate_alone_and_shared() {
             // Three standard deviations of a Poisson count of 60,000 are 1.2 %.
             let tolerance = if arrival == Arrival::Fixed { 0.001 } else { 0.013 };
             assert!((rate(&outcome) / asked - 1.0).abs() < tolerance, "{arrival:?} {shared}: {}", rate(&outcome));
-            assert!(outcome.workers.iter().all(|worker| worker.count > 5_000), "each takes part");
+            assert!(outcome.workers.iter().all(|worker| worker.count > 5_000), "each worker participates");
         }
     }
 }

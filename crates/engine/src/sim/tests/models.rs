@@ -93,10 +93,10 @@ fn metadata_has_service_times_and_writes_a_journal() {
     let stat = service(&outcome.measurement, OpKind::Stat).mean().unwrap();
     assert!(create > 3.0 * stat, "{create} {stat}");
     let device = outcome.observations.after.devices["sim0"].value().unwrap();
-    assert!(device.writes > 0 && device.reads == 0, "the journal is written: {device:?}");
+    assert!(device.writes > 0 && device.reads == 0, "the journal was written: {device:?}");
     assert_eq!(outcome.measurement.transactions, Some(outcome.measurement.count().div_euclid(3)));
     let own = outcome.observations.after.own.value().unwrap();
-    assert_eq!(own.write_bytes, device.write_bytes, "nobody else wrote");
+    assert_eq!(own.write_bytes, device.write_bytes, "nothing else wrote");
 }
 
 #[test]

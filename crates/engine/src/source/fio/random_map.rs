@@ -322,7 +322,7 @@ mod tests {
                 while let Some(block) = register.next() {
                     assert!(!std::mem::replace(&mut seen[block as usize], true), "block {block} of {blocks} twice");
                 }
-                assert!(seen.iter().all(|&seen| seen), "round {round} of {blocks} blocks left some out");
+                assert!(seen.iter().all(|&seen| seen), "round {round} of {blocks} blocks skipped some");
                 register.reset();
             }
         }

@@ -201,7 +201,7 @@ mod tests {
         let mut order: Vec<usize> = (0..1000).collect();
         order.sort_unstable_by_key(|&position| std::cmp::Reverse(counts[position]));
         let neighbours = order[..20].windows(2).filter(|pair| pair[0].abs_diff(pair[1]) == 1).count();
-        assert!(neighbours <= 1, "hot blocks lie side by side");
+        assert!(neighbours <= 1, "hot blocks are adjacent");
         assert!(order[..20].iter().any(|&p| p < 500) && order[..20].iter().any(|&p| p >= 500));
     }
 

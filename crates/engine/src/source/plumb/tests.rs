@@ -302,7 +302,7 @@ fn impossible_plans_explain_why() {
     ];
     for (blocks, length, expected) in cases {
         let message = PlumbPlan::new(&request(&blocks, &[length])).unwrap_err().to_string();
-        assert!(message.contains(expected), "{message:?} does not say {expected:?}");
+        assert!(message.contains(expected), "{message:?} does not contain {expected:?}");
     }
     let odd = Blocks { block: fixed(1000), ..default };
     let request = PlanRequest { io_alignment_bytes: 512, ..request(&odd, &[8192]) };

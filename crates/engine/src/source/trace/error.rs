@@ -23,7 +23,7 @@ pub enum ReplayError {
         has_below: bool,
     },
     /// The recording lacks the durations that the timing needs.
-    #[error("{} does not say how long its calls took; `{timing}` needs that: use recorded times or `as-fast-as-possible`", path.display())]
+    #[error("{} does not contain the durations of its calls, which `{timing}` needs: use recorded times or `as-fast-as-possible`", path.display())]
     NoDurations {
         path: PathBuf,
         /// Name of the requested timing.

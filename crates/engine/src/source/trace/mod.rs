@@ -334,9 +334,13 @@ mod tests {
         let next = source.next().unwrap();
         assert_eq!(pacer.due(9, PacedOp::of(&next)), Due::Now { intended: 9 });
         let next = source.next().unwrap();
-        assert_eq!(pacer.due(9, PacedOp::of(&next)), Due::Now { intended: 9 }, "one was in flight");
+        assert_eq!(pacer.due(9, PacedOp::of(&next)), Due::Now { intended: 9 }, "one was in flight in the recording");
         let next = source.next().unwrap();
-        assert_eq!(pacer.due(9, PacedOp::of(&next)), Due::AfterNext, "none was in flight, two are");
+        assert_eq!(
+            pacer.due(9, PacedOp::of(&next)),
+            Due::AfterNext,
+            "none was in flight in the recording, two are now"
+        );
         pacer.completed(OpKind::Write, 0, 0, 9);
         assert_eq!(pacer.due(9, PacedOp::of(&next)), Due::AfterNext);
         pacer.completed(OpKind::Write, 0, 0, 9);
@@ -384,7 +388,7 @@ mod tests {
             let next = source.next().unwrap();
             match pacer.due(500, PacedOp::of(&next)) {
                 Due::At(at) => clock.ns_between(500, at),
-                other => panic!("it is due in a millisecond, not {other:?}"),
+                other => panic!("expected the op to be due in a millisecond, not {other:?}"),
             }
         };
         let near = |found: u64, expected: u64| assert!(found.abs_diff(expected) <= expected / 1_000, "{found}");

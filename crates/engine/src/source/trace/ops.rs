@@ -215,7 +215,7 @@ mod tests {
 
     fn wrong(recording: &Recording, files: Option<ReplayFiles>) -> String {
         let mut ops = all(recording, files);
-        ops.pop().unwrap().expect_err("the last is wrong").to_string()
+        ops.pop().unwrap().expect_err("the last op is an error").to_string()
     }
 
     #[test]
@@ -223,9 +223,9 @@ mod tests {
         let ops = all(&recording(|asked| asked.loops = 3), None);
         let times: Vec<u64> = ops.into_iter().map(|op| op.unwrap().at_ns / 1_000).collect();
         assert_eq!(times, [0, 1, 2, 2, 3, 4, 4, 5, 6]);
-        assert_eq!(all(&recording(|asked| asked.repeat_until_time = true), None).len(), 100, "it has no end");
+        assert_eq!(all(&recording(|asked| asked.repeat_until_time = true), None).len(), 100, "the replay is endless");
         let endless = recording(|asked| asked.repeat_until_time = true);
-        assert_eq!(ReplayOps::open(&Empty, &endless, None).unwrap().count(), 0, "nothing is not repeated");
+        assert_eq!(ReplayOps::open(&Empty, &endless, None).unwrap().count(), 0, "an empty recording is not repeated");
     }
 
     #[test]

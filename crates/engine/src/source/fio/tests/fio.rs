@@ -33,7 +33,7 @@ fn actions() -> [(&'static str, OpKind); 7] {
 fn has_fio() -> bool {
     let found = Command::new("fio").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     let found = found.is_ok_and(|status| status.success());
-    assert!(found || std::env::var_os("CI").is_none(), "CI has to have fio");
+    assert!(found || std::env::var_os("CI").is_none(), "CI must have fio installed");
     if !found {
         eprintln!("SKIPPED: fio is not installed");
     }
@@ -101,7 +101,7 @@ fn same(what: &str, expected: &[Logged], found: &[Logged]) {
         };
         panic!("fio {what}: op {at} differs\nfio:  {}\nours: {}", show(expected), show(found));
     }
-    assert_eq!(expected.len(), found.len(), "fio {what}: as many ops");
+    assert_eq!(expected.len(), found.len(), "fio {what}: number of ops");
 }
 
 /// Compares a job on one file of 1 MiB with fio's null engine, op by op.
@@ -478,7 +478,7 @@ fn flushes() {
         for (name, order) in [("", sequential()), ("rand", random())] {
             for (kind, does) in [("write", Does::Write), ("rw", Does::Mix(50))] {
                 if kind == "rw" && has_fio() && !flushes_behind_writes_only() {
-                    eprintln!("SKIPPED: {name}rw {options}: this fio flushes behind reads, too");
+                    eprintln!("SKIPPED: {name}rw {options}: this fio also flushes after reads");
                     continue;
                 }
                 let mut one = job(stream(does, order));
@@ -590,7 +590,7 @@ fn read_backs_carry_the_number_of_their_write() {
         match op.role {
             Role::Load | Role::LoadVerified => drop(last.insert(op.offset, op.number)),
             Role::ReadBack => assert_eq!(last.get(&op.offset), Some(&op.number), "of the write at {}", op.offset),
-            Role::ReadTrimmed | Role::AtClose | Role::Note => panic!("{op:?} was not asked for"),
+            Role::ReadTrimmed | Role::AtClose | Role::Note => panic!("{op:?} was not requested"),
         }
     }
 }

@@ -284,7 +284,7 @@ fn curves_reach_every_block() {
         assert!(counts.iter().all(|&count| count > 0), "{curve:?} leaves blocks out");
         if let Some(center) = center {
             let most = (0..256).max_by_key(|&block| counts[block]);
-            assert_eq!(most, Some((256.0 * center) as usize), "the peak lies at the centre");
+            assert_eq!(most, Some((256.0 * center) as usize), "the peak is at the center");
         }
     }
 }
@@ -307,7 +307,7 @@ fn a_list_of_blocks_steps_forward_and_ends_with_the_range() {
         Stream { distribution: OffsetDistribution::SequenceOnward(vec![2, 0, 1]), ..stream(Does::Read, random()) };
     let plan = plan(&job(listed), &[8 * 4096], Handing::Inline).expect("a plan");
     let blocks: Vec<u64> = ops(&plan, 100).iter().map(|op| op.offset / 4096).collect();
-    assert_eq!(blocks, [2, 0, 1, 5, 3, 4], "block 8 is not there");
+    assert_eq!(blocks, [2, 0, 1, 5, 3, 4], "block 8 does not exist");
 }
 
 #[test]
@@ -452,7 +452,7 @@ fn files_are_removed_between_loops_but_not_after_the_last() {
         match op.kind {
             OpKind::Open => *is_open = true,
             OpKind::Close => *is_open = false,
-            OpKind::Unlink => assert!(!*is_open && op.after_all, "what is open is not removed"),
+            OpKind::Unlink => assert!(!*is_open && op.after_all, "open files are not removed"),
             _ => assert!(*is_open),
         }
     }
@@ -481,7 +481,7 @@ fn files_are_opened_before_use_and_closed_at_the_end() {
                     _ => assert!(*open, "{op:?} on a file that is not open"),
                 }
             }
-            assert_eq!(open, [false; 5], "all are closed in the end");
+            assert_eq!(open, [false; 5], "all files are closed at the end");
         }
     }
 }
@@ -561,7 +561,8 @@ fn impossible_draws_are_refused_by_name() {
         ranges: vec![FileRange { start: Bytes(0), length: Bytes(1 << 60) }],
         ..stream(Does::Write, random())
     };
-    let found = plan(&job(endless), &[1 << 60], Handing::Inline).expect_err("no machine has the memory for the map");
+    let found = plan(&job(endless), &[1 << 60], Handing::Inline)
+        .expect_err("expected an error: no machine has enough memory for the map");
     assert!(matches!(found, FioPlanError::MapMemory { blocks, .. } if blocks == 1 << 60), "{found}");
     let wide = Stream { sizes: ByKind::all(JobSize::Fixed(Bytes(2 * MIB))), ..base() };
     assert_eq!(refused(wide), FioPlanError::NoRoom { smallest: 2 * MIB });
@@ -644,10 +645,10 @@ fn cached_data_is_dropped_before_it_is_read_again() {
     let mut verified = dropping(Stream { ranges: ranges(), ..stream(Does::Write, random()) });
     verified.verify = Some(fio::verify());
     let of_both = [(512, 0, Role::ReadBack, true), (513, 1, Role::ReadBack, false)];
-    assert_eq!(evictions(&verified, &[MIB, MIB], 9999), of_both, "behind the last write");
+    assert_eq!(evictions(&verified, &[MIB, MIB], 9999), of_both, "after the last write");
     let backlog = Some(Verify { backlog: Some(8), ..fio::verify() });
     let on_the_way = Tried { verify: backlog, ..verified.clone() };
-    assert_eq!(evictions(&on_the_way, &[MIB, MIB], 9999).len(), 2, "not amid the load");
+    assert_eq!(evictions(&on_the_way, &[MIB, MIB], 9999).len(), 2, "not during the load");
     let only = Some(Verify { only: true, ..fio::verify() });
     assert_eq!(evictions(&Tried { verify: only, ..verified.clone() }, &[MIB, MIB], 9999), [], "nothing was written");
     for keeps in [|files: &mut FileRules| files.direct = true, |files: &mut FileRules| files.drop_cached = false] {
@@ -661,7 +662,7 @@ fn cached_data_is_dropped_before_it_is_read_again() {
     for order in [sequential(), random()] {
         let until_time = dropping(Stream { repeat_until_time: true, ..stream(Does::Read, order) });
         let again = [(256, 0, Role::Load, false), (513, 0, Role::Load, false)];
-        assert_eq!(evictions(&until_time, &[MIB], 700), again, "a file that begins again");
+        assert_eq!(evictions(&until_time, &[MIB], 700), again, "a file that starts again");
     }
 }
 
@@ -678,7 +679,7 @@ fn sequential_writes_are_read_back_in_order_at_the_end() {
     };
     let verified = |stream: Stream, lengths: &[u64]| {
         let ops = handed(stream.clone(), lengths, Handing::Inline);
-        assert_eq!(handed(stream, lengths, Handing::Queued), ops, "no engine writes less");
+        assert_eq!(handed(stream, lengths, Handing::Queued), ops, "the engine makes no difference");
         ops
     };
     let found = verified(Stream { ranges: two, ..stream(Does::Write, sequential()) }, &[16 * KIB; 2]);

@@ -71,7 +71,7 @@ fn all_blocks_are_written_and_the_over_provisioned_share_again() {
 fn a_steady_state_that_cannot_be_reached_is_refused() {
     let refused = |stream: Stream, files: &[u64]| match plan(&job(stream), files, Handing::Inline) {
         Err(error) => error.to_string(),
-        Ok(_) => panic!("it has a plan"),
+        Ok(_) => panic!("expected an error, but got a plan"),
     };
     for (stream, expected) in [
         (steady(0.0, 10, 0, MIB), "the over-provisioning 0 is not between 0 and 1"),
