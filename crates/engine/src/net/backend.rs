@@ -20,7 +20,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// State that a worker shares with others, known when it starts.
 pub(super) struct Ready<'a> {
     /// Returns `true` once the worker should end.
-    pub(super) stops: &'a dyn Fn() -> bool,
+    pub(super) should_stop: &'a dyn Fn() -> bool,
     pub(super) bytes_left: &'a AtomicU64,
     pub(super) cells: &'a DatagramCells,
 }
@@ -44,19 +44,23 @@ impl<'a> NetSocket<'a> {
         NetSocket { made, number: 0, tally: Tally::default(), ready, ended: false, bursts }
     }
 
-    pub(super) fn stops(&self) -> bool {
-        (self.ready.stops)()
+    pub(super) fn should_stop(&self) -> bool {
+        (self.ready.should_stop)()
     }
 
     /// Repeats `call` until `length` bytes are done. A call that times out is repeated unless the worker should end.
-    pub(super) fn whole(&mut self, length: usize, mut call: impl FnMut(&mut Self, usize) -> Completion) -> Completion {
+    pub(super) fn transfer_all(
+        &mut self,
+        length: usize,
+        mut call: impl FnMut(&mut Self, usize) -> Completion,
+    ) -> Completion {
         let mut done = 0;
         while done < length {
             match call(self, done) {
                 // The other end has closed the connection.
                 Ok(0) => return Err(Errno::ENDED),
                 Ok(count) => done += count as usize,
-                Err(Errno(libc::EAGAIN | libc::EINTR)) if self.stops() => break,
+                Err(Errno(libc::EAGAIN | libc::EINTR)) if self.should_stop() => break,
                 Err(Errno(libc::EAGAIN | libc::EINTR | libc::ENOBUFS)) => {}
                 Err(errno) => return Err(errno),
             }
@@ -72,7 +76,7 @@ impl<'a> NetSocket<'a> {
             self.number += 1;
             begin_burst(&mut self.made.buffer[..length], form, self.number);
         }
-        self.whole(length, |socket, done| {
+        self.transfer_all(length, |socket, done| {
             let Prepared { passer, fd, buffer, .. } = &mut socket.made;
             passer.send(*fd, buffer, done, length - done)
         })
@@ -85,7 +89,7 @@ impl<'a> NetSocket<'a> {
         if self.made.work.passing == Passing::Lend {
             let mut done = 0;
             while done < length {
-                let sent = self.whole(1, |socket, _| match &socket.made.file {
+                let sent = self.transfer_all(1, |socket, _| match &socket.made.file {
                     Some(file) => send_from_file(socket.made.fd, file, length - done),
                     None => Err(Errno::ENDED),
                 });
@@ -107,7 +111,7 @@ impl<'a> NetSocket<'a> {
                 Err(error) => return Err(errno_of(&error)),
             }
         }
-        self.whole(got, |socket, done| send_once(socket.made.fd, &socket.made.buffer[done..got]))
+        self.transfer_all(got, |socket, done| send_once(socket.made.fd, &socket.made.buffer[done..got]))
     }
 
     /// Sends datagrams, each with its number and the current time.
@@ -120,7 +124,7 @@ impl<'a> NetSocket<'a> {
                 DatagramHeader { sent_us, number: self.number }.write(datagram, form);
             }
         }
-        self.whole(length, |socket, done| {
+        self.transfer_all(length, |socket, done| {
             let step = if socket.made.trains { length } else { block };
             match send_once(socket.made.fd, &socket.made.buffer[done..(done + step).min(length)]) {
                 // Datagrams that exceed the path MTU are sent one by one, in fragments.
@@ -143,7 +147,7 @@ impl<'a> NetSocket<'a> {
     /// Receives the next datagram, or a train of them.
     #[inline]
     pub(super) fn next_train(&mut self) -> Result<Train, Errno> {
-        self.polled(|this, flags| {
+        self.with_busy_poll(|this, flags| {
             let Prepared { fd, buffer, work, .. } = &mut this.made;
             match work.bare {
                 true => receive_once(*fd, buffer, flags).map(|bytes| Train { bytes: bytes as usize, each: 0 }),
@@ -154,7 +158,10 @@ impl<'a> NetSocket<'a> {
 
     /// Repeats a call without sleeping for up to the work's `poll_us`, and then blocks in it.
     #[inline]
-    pub(super) fn polled<T>(&mut self, mut call: impl FnMut(&mut Self, i32) -> Result<T, Errno>) -> Result<T, Errno> {
+    pub(super) fn with_busy_poll<T>(
+        &mut self,
+        mut call: impl FnMut(&mut Self, i32) -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
         let poll_us = self.made.work.poll_us;
         if poll_us > 0 {
             let until = monotonic_ns() + u64::from(poll_us) * 1000;
@@ -170,9 +177,9 @@ impl<'a> NetSocket<'a> {
     }
 
     /// Receives a complete request or response.
-    pub(super) fn take(&mut self, bytes: usize) -> Completion {
-        self.whole(bytes, |socket, done| {
-            socket.polled(|this, flags| receive_once(this.made.fd, &mut this.made.buffer[done..bytes], flags))
+    pub(super) fn receive_all(&mut self, bytes: usize) -> Completion {
+        self.transfer_all(bytes, |socket, done| {
+            socket.with_busy_poll(|this, flags| receive_once(this.made.fd, &mut this.made.buffer[done..bytes], flags))
         })
     }
 
@@ -182,7 +189,7 @@ impl<'a> NetSocket<'a> {
                 Ok(train) if train.bytes > 0 => break train,
                 Ok(_) if self.made.work.bare => return Err(Errno::ENDED),
                 // The datagram is empty, or the socket was shut down to wake its worker.
-                Ok(_) | Err(Errno(libc::EAGAIN | libc::EINTR | libc::ECONNREFUSED)) if self.stops() => {
+                Ok(_) | Err(Errno(libc::EAGAIN | libc::EINTR | libc::ECONNREFUSED)) if self.should_stop() => {
                     return Err(Errno::ENDED);
                 }
                 Ok(_) | Err(Errno(libc::EAGAIN | libc::EINTR | libc::ECONNREFUSED)) => {}
@@ -190,7 +197,7 @@ impl<'a> NetSocket<'a> {
             }
         };
         if self.made.work.bare {
-            return Ok(self.arrived(bytes as u64));
+            return Ok(self.subtract_from_limit(bytes as u64));
         }
         let now_us = monotonic_ns() / 1_000;
         let (_, bin_us) = self.made.work.form.ahead_and_bin_us();
@@ -198,11 +205,11 @@ impl<'a> NetSocket<'a> {
             // A datagram too short for a header counts as bytes only.
             if let Some(header) = DatagramHeader::read(datagram, self.made.work.form) {
                 self.tally.count(header, now_us);
-                self.tally.sort(self.ready.cells, bin_us);
+                self.tally.add_to_bin(self.ready.cells, bin_us);
             }
         }
         self.publish();
-        Ok(self.arrived(bytes as u64))
+        Ok(self.subtract_from_limit(bytes as u64))
     }
 
     pub(super) fn publish(&self) {
@@ -222,7 +229,8 @@ impl<'a> NetSocket<'a> {
             match passer.receive(*fd, buffer, length) {
                 Ok(0) => return Err(Errno::ENDED),
                 // The expected bytes may all have arrived over other sockets.
-                Err(Errno(libc::EAGAIN | libc::EINTR)) if !self.stops() && self.ready.bytes_left.load(Relaxed) > 0 => {}
+                Err(Errno(libc::EAGAIN | libc::EINTR))
+                    if !self.should_stop() && self.ready.bytes_left.load(Relaxed) > 0 => {}
                 Err(Errno(libc::EAGAIN | libc::EINTR)) => return Err(Errno::ENDED),
                 got => break got?,
             }
@@ -233,17 +241,17 @@ impl<'a> NetSocket<'a> {
         if let Some(bursts) = &mut self.bursts {
             let now_us = monotonic_ns() / 1_000;
             let (ahead_us, bin_us) = self.made.work.form.ahead_and_bin_us();
-            bursts.take(&self.made.buffer[..got as usize], ahead_us, |header| {
+            bursts.parse(&self.made.buffer[..got as usize], ahead_us, |header| {
                 self.tally.count(header, now_us);
-                self.tally.sort(self.ready.cells, bin_us);
+                self.tally.add_to_bin(self.ready.cells, bin_us);
             });
             self.publish();
         }
-        Ok(self.arrived(got))
+        Ok(self.subtract_from_limit(got))
     }
 
     /// Subtracts received bytes from the limit, if there is one. The worker ends with the op that exhausts it.
-    fn arrived(&mut self, bytes: u64) -> u64 {
+    fn subtract_from_limit(&mut self, bytes: u64) -> u64 {
         let left = self.ready.bytes_left;
         if left.load(Relaxed) != u64::MAX {
             let take = |left: u64| Some(left.saturating_sub(bytes));
@@ -275,8 +283,8 @@ impl SyncBackend for NetSocket<'_> {
     }
 
     fn finish(&mut self) -> Result<(), crate::backend::Unfinished> {
-        let [copied, told] = self.made.passer.take_told(self.made.fd);
-        self.ready.cells.tell(copied, told);
+        let [copied, total] = self.made.passer.take_zero_copy_counts(self.made.fd);
+        self.ready.cells.add_zero_copy(copied, total);
         Ok(())
     }
 

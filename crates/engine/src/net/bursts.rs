@@ -61,7 +61,7 @@ impl Bursts {
     }
 
     /// Calls `ended` with the number and send time of each burst whose last byte is in `bytes`.
-    pub(super) fn take(&mut self, mut bytes: &[u8], ahead_us: u64, mut ended: impl FnMut(DatagramHeader)) {
+    pub(super) fn parse(&mut self, mut bytes: &[u8], ahead_us: u64, mut ended: impl FnMut(DatagramHeader)) {
         while !bytes.is_empty() {
             let wanted = match self.next {
                 Next::Introduction => 4,
@@ -70,7 +70,7 @@ impl Bursts {
                     let taken = bytes.len().min(left as usize);
                     bytes = &bytes[taken..];
                     self.next = Next::Bytes(left - taken as u32, is_burst);
-                    self.end(&mut ended);
+                    self.finish_part(&mut ended);
                     continue;
                 }
                 Next::Unknown => return,
@@ -80,14 +80,14 @@ impl Bursts {
             (self.got, bytes) = (self.got + taken, &bytes[taken..]);
             if self.got == wanted {
                 self.got = 0;
-                self.next = self.after(ahead_us);
-                self.end(&mut ended);
+                self.next = self.next_part(ahead_us);
+                self.finish_part(&mut ended);
             }
         }
     }
 
     /// Returns the part after the head just received.
-    fn after(&mut self, ahead_us: u64) -> Next {
+    fn next_part(&mut self, ahead_us: u64) -> Next {
         if self.next == Next::Introduction {
             let length = (self.word(0) & 0xfffe) >> 1;
             return match (4..=INTRODUCTION_BYTES_MAX).contains(&length) {
@@ -104,7 +104,7 @@ impl Bursts {
     }
 
     /// Expects the next head once all bytes of a part have arrived.
-    fn end(&mut self, ended: &mut impl FnMut(DatagramHeader)) {
+    fn finish_part(&mut self, ended: &mut impl FnMut(DatagramHeader)) {
         let Next::Bytes(0, is_burst) = self.next else { return };
         self.next = Next::Head;
         if is_burst {
@@ -141,7 +141,7 @@ mod tests {
         let (mut count, mut on_the_way_us) = (0, 0);
         let now_us = monotonic_ns() / 1_000 + 500;
         for part in bytes.chunks(cut) {
-            bursts.take(part, form().ahead_us, |header| {
+            bursts.parse(part, form().ahead_us, |header| {
                 count += 1;
                 assert_eq!(header.number, count);
                 on_the_way_us += now_us - header.sent_us;

@@ -125,7 +125,7 @@ const BINS: usize = 10_002;
 impl Tally {
     /// Adds the latest transit time to its bin.
     #[inline]
-    pub(super) fn sort(&self, cells: &DatagramCells, bin_us: u32) {
+    pub(super) fn add_to_bin(&self, cells: &DatagramCells, bin_us: u32) {
         if let (Some(transit), 1..) = (self.transit_us, bin_us) {
             let bin = if transit < 0 { 0 } else { (transit as u64 / u64::from(bin_us) + 1).min(BINS as u64 - 1) };
             let bin = &cells.bins[bin as usize];
@@ -166,7 +166,7 @@ impl Tally {
     }
 
     /// Counts a request whose response did not arrive.
-    pub(super) fn lose(&mut self, number: u64) {
+    pub(super) fn count_lost(&mut self, number: u64) {
         self.arrived.highest = number;
         self.arrived.lost += 1;
     }
@@ -209,7 +209,7 @@ pub(crate) struct DatagramCells {
     ended: AtomicU64,
     /// Zero-copy sends that the kernel copied after all, and all sends that it reported on.
     copied: AtomicU64,
-    told: AtomicU64,
+    reported: AtomicU64,
     /// Histogram of transit times. Pages that are never written use no memory.
     bins: [AtomicU32; BINS],
 }
@@ -226,14 +226,14 @@ impl DatagramCells {
     }
 
     /// Adds the kernel's reports: `total` zero-copy sends, of which it copied `copied`.
-    pub(super) fn tell(&self, copied: u64, told: u64) {
+    pub(super) fn add_zero_copy(&self, copied: u64, total: u64) {
         self.copied.fetch_add(copied, Relaxed);
-        self.told.fetch_add(told, Relaxed);
+        self.reported.fetch_add(total, Relaxed);
     }
 
     /// Returns how many zero-copy sends the kernel copied, and how many it reported on.
     pub(super) fn copied(&self) -> [u64; 2] {
-        [self.copied.load(Relaxed), self.told.load(Relaxed)]
+        [self.copied.load(Relaxed), self.reported.load(Relaxed)]
     }
 
     /// Returns the non-empty bins with their counts. Bin 0 holds times below 0.
@@ -347,10 +347,10 @@ mod tests {
         let (cells, mut tally) = (fresh_cells(), Tally::default());
         for (number, now_us) in (1..).zip([1_099, 1_100, 1_199, 999, 1_000_000 + 1_000, u64::MAX >> 2]) {
             tally.count(DatagramHeader { sent_us: 1_000, number }, now_us);
-            tally.sort(&cells, 100);
+            tally.add_to_bin(&cells, 100);
         }
         assert_eq!(cells.bins(), [(0, 1), (1, 1), (2, 2), (10_001, 2)]);
-        tally.sort(&cells, 0);
+        tally.add_to_bin(&cells, 0);
         assert_eq!(cells.bins().len(), 4, "no bins were requested");
     }
 
@@ -367,7 +367,7 @@ mod tests {
             most: zero(),
             ended: zero(),
             copied: zero(),
-            told: zero(),
+            reported: zero(),
             bins: [const { AtomicU32::new(0) }; BINS],
         }
     }

@@ -147,8 +147,8 @@ impl NetWorker {
         let op = BlockOp::load(self.kind, 0, 0, length);
         let mut source = BlockSource { op, block: work.block, most: most.into(), left: &no_limit };
         let mut pacer = bind_pacer(&self.pacing, barrier, self.stream.rng(Purpose::Arrival), None);
-        let stops = || barrier.stops();
-        let ready = Ready { stops: &stops, bytes_left: &self.bytes_left, cells: &self.cells[self.number] };
+        let should_stop = || barrier.stops();
+        let ready = Ready { should_stop: &should_stop, bytes_left: &self.bytes_left, cells: &self.cells[self.number] };
         let mut socket = NetSocket::new(self.made, ready);
         let (source, backend): (&mut dyn Source<Op = BlockOp>, &mut dyn SyncBackend<Op = BlockOp>) =
             (&mut source, &mut socket);
@@ -168,7 +168,7 @@ pub(crate) struct ProbeRun {
 }
 
 /// Interval at which a waiting probe checks for shutdown.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+const STOP_POLL: Duration = Duration::from_millis(50);
 
 impl ProbeRun {
     /// Connects, and makes round trips on the idle network before the phase starts.
@@ -184,7 +184,7 @@ impl ProbeRun {
         let began = Instant::now();
         while began.elapsed() < Duration::from_nanos(probe.idle.0) && !stop.requested() {
             let left = Duration::from_nanos(probe.idle.0).saturating_sub(began.elapsed());
-            std::thread::sleep(left.min(LOOK_AGAIN));
+            std::thread::sleep(left.min(STOP_POLL));
             if let Some(failure) = flows.failure() {
                 return Err(failure);
             }

@@ -137,15 +137,15 @@ fn with_address(cid: u32, port: u32, call: impl FnOnce(*const libc::sockaddr, u3
 mod tests {
     use super::*;
 
-    // Protects: host names are not mistaken for local addresses, and errors say what is wrong with an address.
+    // Protects: host names are not mistaken for local addresses, and errors say what is text with an address.
     #[test]
     fn local_addresses_are_recognized() {
         assert_eq!(LocalAddress::parse("nas:5201"), None);
         assert_eq!(LocalAddress::parse("unix:/run/x"), Some(Ok(LocalAddress::Unix("/run/x".into()))));
         assert_eq!(LocalAddress::parse("vsock:2:5201"), Some(Ok(LocalAddress::Vsock { cid: 2, port: 5201 })));
         assert_eq!(LocalAddress::parse("vsock::5201"), Some(Ok(LocalAddress::Vsock { cid: u32::MAX, port: 5201 })));
-        for wrong in ["unix:", "vsock:2", "vsock:host:1"] {
-            assert!(LocalAddress::parse(wrong).is_some_and(|parsed| parsed.is_err()), "{wrong}");
+        for text in ["unix:", "vsock:2", "vsock:host:1"] {
+            assert!(LocalAddress::parse(text).is_some_and(|parsed| parsed.is_err()), "{text}");
         }
     }
 }

@@ -360,8 +360,9 @@ fn work(shared: &Shared, number: usize, made: Prepared) {
             let mut source = BlockSource { op, block: work.block, most: most.into(), left };
             let mut pacer = pacer(shared, number, &work);
             pacer.table().start(at);
-            let stops = || control.stop_requested();
-            let ready = Ready { stops: &stops, bytes_left: &shared.bytes_left, cells: &shared.datagrams[number] };
+            let should_stop = || control.stop_requested();
+            let ready =
+                Ready { should_stop: &should_stop, bytes_left: &shared.bytes_left, cells: &shared.datagrams[number] };
             let mut socket = NetSocket::new(made, ready);
             let (source, backend): (&mut dyn Source<Op = BlockOp>, &mut dyn SyncBackend<Op = BlockOp>) =
                 (&mut source, &mut socket);

@@ -1,7 +1,7 @@
 //! Settings of the connections that ops create.
 
 use super::options::SocketOptions;
-use super::socket::{ConnectError, ask, new_socket};
+use super::socket::{ConnectError, busy_poll, new_socket};
 use crate::backend::Errno;
 use plumb_workload::net::Transport;
 use rustix::net;
@@ -41,13 +41,13 @@ impl NewSockets {
         Ok(())
     }
 
-    /// Connects within `longest`. A thread that waits for data on the connection wakes up every `look_again` to check
+    /// Connects within `longest`. A thread that waits for data on the connection wakes up every `stop_poll` to check
     /// for shutdown. For up to `poll_us`, it busy-polls instead of sleeping.
     pub(super) fn connect(
         &self,
         to: &SocketAddr,
         longest: Duration,
-        look: Duration,
+        stop_poll: Duration,
         poll_us: u32,
     ) -> Result<OwnedFd, Errno> {
         let socket = self.make(to, Transport::Tcp).map_err(|error| match error {
@@ -58,7 +58,7 @@ impl NewSockets {
         if poll_us > 0 {
             rustix::io::ioctl_fionbio(&socket, true)?;
             match net::connect(&socket, to) {
-                Err(rustix::io::Errno::INPROGRESS) => _ = ask(socket.as_raw_fd(), libc::POLLOUT, poll_us),
+                Err(rustix::io::Errno::INPROGRESS) => _ = busy_poll(socket.as_raw_fd(), libc::POLLOUT, poll_us),
                 done => done?,
             }
             rustix::io::ioctl_fionbio(&socket, false)?;
@@ -70,7 +70,7 @@ impl NewSockets {
         } else {
             net::connect(&socket, to)?;
         }
-        set_socket_timeout(&socket, Timeout::Recv, Some(look))?;
+        set_socket_timeout(&socket, Timeout::Recv, Some(stop_poll))?;
         Ok(socket)
     }
 }

@@ -65,7 +65,7 @@ pub(super) enum Passer {
     #[cfg(target_os = "linux")]
     Lend(Lender),
     #[cfg(target_os = "linux")]
-    ZeroCopy(Told),
+    ZeroCopy(ZeroCopyReports),
     #[cfg(target_os = "linux")]
     Ring(Box<Ring>),
     /// Sends the start of a file: a file in memory, or one that the user named.
@@ -80,7 +80,7 @@ impl Passer {
         return Ok(match (work.passing, work.op) {
             (Passing::Lend, NetOp::Send) => Passer::Lend(Lender::new()?),
             (Passing::Drop, NetOp::Receive) => Passer::Drop,
-            (Passing::ZeroCopy, NetOp::Send) => Passer::ZeroCopy(Told::of(fd)?),
+            (Passing::ZeroCopy, NetOp::Send) => Passer::ZeroCopy(ZeroCopyReports::of(fd)?),
             (Passing::SendFile, NetOp::Send) => Passer::File(in_memory(block)?),
             (Passing::IoUring, NetOp::Send | NetOp::Receive) => Passer::Ring(Ring::new()?),
             _ => Passer::Copy,
@@ -104,7 +104,7 @@ impl Passer {
             #[cfg(target_os = "linux")]
             Passer::Lend(lender) => lender.send(fd, block, length),
             #[cfg(target_os = "linux")]
-            Passer::ZeroCopy(told) => told.send(fd, block, from, length),
+            Passer::ZeroCopy(reports) => reports.send(fd, block, from, length),
             #[cfg(target_os = "linux")]
             Passer::Ring(ring) => {
                 with_vectors(block.as_mut_ptr(), block.len(), from, length, |message| ring.transfer(fd, message, true))
@@ -130,12 +130,12 @@ impl Passer {
 
     /// Takes the kernel's reports on zero-copy sends since the last call: the number that it
     /// copied after all, and the total.
-    pub(super) fn take_told(&mut self, fd: RawFd) -> [u64; 2] {
+    pub(super) fn take_zero_copy_counts(&mut self, fd: RawFd) -> [u64; 2] {
         match self {
             #[cfg(target_os = "linux")]
-            Passer::ZeroCopy(told) => {
-                told.listen(fd);
-                std::mem::take(&mut told.told)
+            Passer::ZeroCopy(reports) => {
+                reports.read_all(fd);
+                std::mem::take(&mut reports.counts)
             }
             _ => {
                 let _ = fd;
@@ -212,11 +212,11 @@ impl Lender {
 /// The kernel's reports on zero-copy sends. Source: the kernel's documentation, networking/msg_zerocopy.
 #[cfg(target_os = "linux")]
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct ZeroCopyReports {
     /// Sends without a report so far.
     open: u32,
     /// Sends that the kernel copied after all, and all reported sends.
-    told: [u64; 2],
+    counts: [u64; 2],
 }
 
 /// `SO_ZEROCOPY`, `SO_EE_ORIGIN_ZEROCOPY` and `SO_EE_CODE_ZEROCOPY_COPIED`. Sources: asm-generic/socket.h,
@@ -233,17 +233,17 @@ const CODE_COPIED: u8 = 1;
 const OPEN_MAX: u32 = 16;
 
 #[cfg(target_os = "linux")]
-impl Told {
-    fn of(fd: RawFd) -> io::Result<Told> {
+impl ZeroCopyReports {
+    fn of(fd: RawFd) -> io::Result<ZeroCopyReports> {
         set_number(fd, libc::SOL_SOCKET, SO_ZEROCOPY, 1)
             .map_err(|error| io::Error::new(error.kind(), format!("cannot send without a copy: {error}")))?;
-        Ok(Told { open: 0, told: [0; 2] })
+        Ok(ZeroCopyReports { open: 0, counts: [0; 2] })
     }
 
     /// Sends bytes of the block. The block never changes, so there is no need to wait until the pages are free.
     fn send(&mut self, fd: RawFd, block: &mut [u8], from: usize, length: usize) -> Completion {
         if self.open >= OPEN_MAX {
-            self.listen(fd);
+            self.read_all(fd);
         }
         let flags = libc::MSG_NOSIGNAL | libc::MSG_ZEROCOPY;
         let sent = with_vectors(block.as_mut_ptr(), block.len(), from, length, |message| {
@@ -254,7 +254,7 @@ impl Told {
             Ok(_) => self.open += 1,
             // Too many pages are lent: reading the reports releases some.
             Err(Errno(libc::ENOBUFS)) => {
-                self.listen(fd);
+                self.read_all(fd);
                 std::thread::yield_now();
             }
             Err(_) => {}
@@ -263,7 +263,7 @@ impl Told {
     }
 
     /// Reads all reports that are available now.
-    fn listen(&mut self, fd: RawFd) {
+    fn read_all(&mut self, fd: RawFd) {
         loop {
             let mut control = [0u64; 16];
             // SAFETY: plain data, valid when zeroed.
@@ -284,9 +284,9 @@ impl Told {
             }
             let calls = word(4).wrapping_sub(word(0)).wrapping_add(1);
             self.open = self.open.saturating_sub(calls);
-            self.told[1] += u64::from(calls);
+            self.counts[1] += u64::from(calls);
             if kind[6] & CODE_COPIED != 0 {
-                self.told[0] += u64::from(calls);
+                self.counts[0] += u64::from(calls);
             }
         }
     }
@@ -300,7 +300,7 @@ pub(super) struct Ring {
 
 /// Poll interval of a waiting call, ns. A socket's own timeouts do not apply here.
 #[cfg(target_os = "linux")]
-const LOOK_NS: u32 = 50_000_000;
+const POLL_NS: u32 = 50_000_000;
 
 /// User data that distinguishes the entries of the ring.
 #[cfg(target_os = "linux")]
@@ -325,9 +325,9 @@ impl Ring {
             false => opcode::RecvMsg::new(target, message).build(),
         };
         self.push(entry.user_data(TRANSFER))?;
-        let mut is_taken_back = false;
+        let mut is_cancelled = false;
         loop {
-            let timeout = types::Timespec::new().nsec(LOOK_NS);
+            let timeout = types::Timespec::new().nsec(POLL_NS);
             let arguments = types::SubmitArgs::new().timespec(&timeout);
             match self.ring.submitter().submit_with_args(1, &arguments) {
                 Ok(_) => {}
@@ -344,8 +344,8 @@ impl Ring {
                     };
                 }
             }
-            if !is_taken_back {
-                is_taken_back = true;
+            if !is_cancelled {
+                is_cancelled = true;
                 self.push(opcode::AsyncCancel::new(TRANSFER).build().user_data(CANCEL))?;
             }
         }

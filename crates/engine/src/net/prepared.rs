@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Interval at which a call that waits for the other end checks for shutdown.
-pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(50);
+pub(super) const STOP_POLL: Duration = Duration::from_millis(50);
 
 /// Size of the receive buffer of a stream. It is small enough to stay in the cache.
 const RECEIVE_BYTES: usize = 128 << 10;
@@ -59,7 +59,7 @@ impl Prepared {
         let Flow { socket, other, file, .. } = flow;
         let work = &work;
         for which in [Timeout::Recv, Timeout::Send] {
-            set_socket_timeout(socket, which, Some(LOOK_AGAIN))?;
+            set_socket_timeout(socket, which, Some(STOP_POLL))?;
         }
         let file = file.as_ref().map(File::try_clone).transpose()?;
         // Send the bytes read from a file before reading more.

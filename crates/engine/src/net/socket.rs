@@ -299,7 +299,7 @@ pub(super) fn receive_once(fd: RawFd, into: &mut [u8], flags: i32) -> Completion
 }
 
 /// Busy-polls for up to `poll_us` until a descriptor is ready.
-pub(super) fn ask(fd: RawFd, events: i16, poll_us: u32) -> bool {
+pub(super) fn busy_poll(fd: RawFd, events: i16, poll_us: u32) -> bool {
     let until = monotonic_ns() + u64::from(poll_us) * 1000;
     loop {
         let mut asked = libc::pollfd { fd, events, revents: 0 };
@@ -316,7 +316,7 @@ pub(super) fn ask(fd: RawFd, events: i16, poll_us: u32) -> bool {
 
 /// Accepts the next connection from this address and closes those from others. The connection
 /// inherits the timeouts of its listener.
-pub(super) fn accepted(fd: RawFd, of: Option<IpAddr>) -> Result<OwnedFd, Errno> {
+pub(super) fn accept_from(fd: RawFd, of: Option<IpAddr>) -> Result<OwnedFd, Errno> {
     // SAFETY: the descriptor belongs to a flow, which outlives its worker.
     let listener = unsafe { BorrowedFd::borrow_raw(fd) };
     let (socket, from) = net::acceptfrom(listener)?;

@@ -137,11 +137,11 @@ fn blocks_arrive_unchanged_with_each_passing() {
         let reused = vec![b'x'; 1 << 20];
         far.read_exact(&mut came[4_000_000..]).unwrap();
         drop(reused);
-        let wrong = came.iter().zip((b'0'..=b'9').cycle()).position(|(came, digit)| *came != digit);
-        if let Some(at) = wrong {
+        let mismatch = came.iter().zip((b'0'..=b'9').cycle()).position(|(came, digit)| *came != digit);
+        if let Some(at) = mismatch {
             eprintln!("{:?}", &came[at - 3..at + 20]);
         }
-        assert_eq!(wrong, None, "{passing:?}");
+        assert_eq!(mismatch, None, "{passing:?}");
     }
 }
 
@@ -196,8 +196,8 @@ fn options_take_effect_in_the_kernel() {
     assert_eq!(read(libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE), 12_345_678);
     assert_eq!(read(libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT), 4321);
     assert_eq!(read(libc::IPPROTO_IP, libc::IP_TOS), 0xb8);
-    let wrong = SocketOptions { device: Some("nonesuch".to_owned()), ..SocketOptions::default() };
-    let error = connect_tcp(to, None, &wrong, Duration::from_secs(5)).unwrap_err().to_string();
+    let invalid = SocketOptions { device: Some("nonesuch".to_owned()), ..SocketOptions::default() };
+    let error = connect_tcp(to, None, &invalid, Duration::from_secs(5)).unwrap_err().to_string();
     assert!(error.starts_with("cannot set the network interface: "), "{error}");
     let label = SocketOptions { flow_label: Some(5), ..SocketOptions::default() };
     let error = connect_tcp(to, None, &label, Duration::from_secs(5)).unwrap_err().to_string();

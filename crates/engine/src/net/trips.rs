@@ -2,8 +2,8 @@
 
 use super::backend::NetSocket;
 use super::datagram::{DatagramHeader, stamp_bounce};
-use super::prepared::LOOK_AGAIN;
-use super::socket::{Train, accepted, ask, send_once};
+use super::prepared::STOP_POLL;
+use super::socket::{Train, accept_from, busy_poll, send_once};
 use crate::backend::{Completion, Errno};
 use crate::clock::monotonic_ns;
 use plumb_workload::net::{NetWork, Transport};
@@ -22,12 +22,12 @@ impl NetSocket<'_> {
         let NetWork { transport, block, response, form, bare, .. } = self.made.work;
         let (ask, answer) = (block as usize, response as usize);
         for _ in 0..std::mem::take(&mut self.made.work.ahead) {
-            self.whole(ask, |socket, done| send_once(socket.made.fd, &socket.made.buffer[done..ask]))?;
+            self.transfer_all(ask, |socket, done| send_once(socket.made.fd, &socket.made.buffer[done..ask]))?;
         }
         if transport == Transport::Tcp {
             stamp_bounce(&mut self.made.buffer[..ask], form, false);
-            self.whole(ask, |socket, done| send_once(socket.made.fd, &socket.made.buffer[done..ask]))?;
-            return self.take(answer);
+            self.transfer_all(ask, |socket, done| send_once(socket.made.fd, &socket.made.buffer[done..ask]))?;
+            return self.receive_all(answer);
         }
         self.number += 1;
         let began_ns = monotonic_ns();
@@ -35,7 +35,7 @@ impl NetSocket<'_> {
         if !bare {
             header.write(&mut self.made.buffer, form);
         }
-        self.whole(ask, |socket, _| send_once(socket.made.fd, &socket.made.buffer[..ask]))?;
+        self.transfer_all(ask, |socket, _| send_once(socket.made.fd, &socket.made.buffer[..ask]))?;
         loop {
             match self.next_train() {
                 // A late response belongs to another request.
@@ -46,12 +46,12 @@ impl NetSocket<'_> {
                 {
                     return Ok(bytes as u64);
                 }
-                Ok(_) | Err(Errno(libc::EAGAIN | libc::EINTR)) if self.stops() => return Err(Errno::ENDED),
+                Ok(_) | Err(Errno(libc::EAGAIN | libc::EINTR)) if self.should_stop() => return Err(Errno::ENDED),
                 Ok(_) | Err(Errno(libc::EAGAIN | libc::EINTR | libc::ECONNREFUSED)) => {}
                 Err(errno) => return Err(errno),
             }
             if monotonic_ns() - began_ns > LOST_AFTER_NS {
-                self.tally.lose(self.number);
+                self.tally.count_lost(self.number);
                 self.publish();
                 return Err(Errno(libc::ETIMEDOUT));
             }
@@ -62,9 +62,10 @@ impl NetSocket<'_> {
         let NetWork { transport, block, response, form, bare, .. } = self.made.work;
         let (ask, answer) = (block as usize, response as usize);
         if transport == Transport::Tcp {
-            self.take(ask)?;
+            self.receive_all(ask)?;
             stamp_bounce(&mut self.made.buffer[..ask], form, true);
-            return self.whole(answer, |socket, done| send_once(socket.made.fd, &socket.made.buffer[done..answer]));
+            return self
+                .transfer_all(answer, |socket, done| send_once(socket.made.fd, &socket.made.buffer[done..answer]));
         }
         loop {
             match self.next_train() {
@@ -77,7 +78,7 @@ impl NetSocket<'_> {
                 Ok(Train { bytes, .. }) if bytes >= answer && bytes > 0 => {
                     return send_once(self.made.fd, &self.made.buffer[..answer.max(16).min(bytes)]);
                 }
-                Ok(_) | Err(Errno(libc::EAGAIN | libc::EINTR | libc::ECONNREFUSED)) if self.stops() => {
+                Ok(_) | Err(Errno(libc::EAGAIN | libc::EINTR | libc::ECONNREFUSED)) if self.should_stop() => {
                     return Err(Errno::ENDED);
                 }
                 Ok(_) | Err(Errno(libc::EAGAIN | libc::EINTR | libc::ECONNREFUSED)) => {}
@@ -94,14 +95,14 @@ impl NetSocket<'_> {
     pub(super) fn connect(&mut self) -> Completion {
         let to = self.made.other.ok_or(Errno(libc::EDESTADDRREQ))?;
         let poll_us = self.made.work.poll_us;
-        let socket = self.made.new_sockets.connect(&to, CONNECT_PATIENCE, LOOK_AGAIN, poll_us)?;
-        self.on(&socket, |this| {
+        let socket = self.made.new_sockets.connect(&to, CONNECT_PATIENCE, STOP_POLL, poll_us)?;
+        self.with_socket(&socket, |this| {
             let got = if this.made.work.only_connects { 0 } else { this.request()? };
             if this.made.work.hangs_up {
                 // Fails only if the connection is closed already.
                 let _ = rustix::net::shutdown(&socket, rustix::net::Shutdown::Write);
             }
-            match this.take(1) {
+            match this.receive_all(1) {
                 Err(Errno::ENDED) => Ok(got),
                 Ok(_) => Err(Errno(libc::EPROTO)),
                 Err(errno) => Err(errno),
@@ -113,26 +114,26 @@ impl NetSocket<'_> {
         let of = self.made.other.map(|other| other.ip().to_canonical());
         loop {
             if self.made.work.poll_us > 0 {
-                ask(self.made.fd, libc::POLLIN, self.made.work.poll_us);
+                busy_poll(self.made.fd, libc::POLLIN, self.made.work.poll_us);
             }
-            match accepted(self.made.fd, of) {
+            match accept_from(self.made.fd, of) {
                 // A failed connection does not end the others.
                 Ok(_) if self.made.work.only_connects => return Ok(0),
-                Ok(socket) => match self.on(&socket, NetSocket::respond) {
-                    Err(_) if !self.stops() => {}
+                Ok(socket) => match self.with_socket(&socket, NetSocket::respond) {
+                    Err(_) if !self.should_stop() => {}
                     done => return done,
                 },
-                Err(_) if self.stops() => return Err(Errno::ENDED),
+                Err(_) if self.should_stop() => return Err(Errno::ENDED),
                 Err(Errno(libc::EAGAIN | libc::EINTR | libc::ECONNABORTED)) => {}
                 Err(errno) => return Err(errno),
             }
         }
     }
 
-    /// Calls `what` with another socket in place of the worker's own.
-    fn on(&mut self, socket: &OwnedFd, what: impl FnOnce(&mut Self) -> Completion) -> Completion {
+    /// Calls `call` with another socket in place of the worker's own.
+    fn with_socket(&mut self, socket: &OwnedFd, call: impl FnOnce(&mut Self) -> Completion) -> Completion {
         let before = std::mem::replace(&mut self.made.fd, socket.as_raw_fd());
-        let done = what(self);
+        let done = call(self);
         self.made.fd = before;
         done
     }

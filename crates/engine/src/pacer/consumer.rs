@@ -9,7 +9,7 @@ use plumb_workload::pace::Consumer;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Poll interval while other readers complete a batch, ns.
-const LOOK_NS: u64 = 100_000;
+const POLL_NS: u64 = 100_000;
 
 /// A reader's view of the consumer.
 pub(super) struct Consuming<'a> {
@@ -17,7 +17,7 @@ pub(super) struct Consuming<'a> {
     batch: u64,
     busy: Ticks,
     ahead: u64,
-    look: Ticks,
+    poll: Ticks,
 }
 
 impl<'a> Consuming<'a> {
@@ -27,7 +27,7 @@ impl<'a> Consuming<'a> {
             batch: consumer.batch.0.max(1),
             busy: clock.ticks(consumer.busy.0).max(1),
             ahead: u64::from(consumer.ahead.max(1)),
-            look: clock.ticks(LOOK_NS).max(1),
+            poll: clock.ticks(POLL_NS).max(1),
         }
     }
 
@@ -46,7 +46,7 @@ impl<'a> Consuming<'a> {
             return None;
         }
         let next_taken_at = free_at.saturating_sub(waiting.saturating_mul(self.busy));
-        Some(Due::At(if waiting > 0 { next_taken_at.max(now + 1) } else { now + self.look }))
+        Some(Due::At(if waiting > 0 { next_taken_at.max(now + 1) } else { now + self.poll }))
     }
 
     /// Counts a completed op that moved this many bytes.

@@ -37,7 +37,7 @@ impl FlowEntry {
 }
 
 /// Maximum poll interval in ns, if no sleep is configured.
-const LONGEST_LOOK_NS: u64 = 200_000;
+const LONGEST_POLL_NS: u64 = 200_000;
 
 /// A worker's share of its flow: it waits while its part of all started ops is above its part of all weights.
 pub(super) struct FlowShare<'a> {
@@ -49,9 +49,9 @@ pub(super) struct FlowShare<'a> {
     /// Length of each wait; `None` means to poll with increasing intervals.
     sleep: Option<Ticks>,
     /// Maximum poll interval without a configured sleep.
-    longest_look: Ticks,
+    longest_poll: Ticks,
     /// The next poll interval, doubled each time.
-    look: Ticks,
+    poll: Ticks,
     resume_at: Ticks,
 }
 
@@ -67,8 +67,8 @@ impl<'a> FlowShare<'a> {
             started: 0,
             joined,
             sleep: (flow.sleep.0 > 0).then(|| clock.ticks(flow.sleep.0)),
-            longest_look: clock.ticks(LONGEST_LOOK_NS).max(1),
-            look: 1,
+            longest_poll: clock.ticks(LONGEST_POLL_NS).max(1),
+            poll: 1,
             resume_at: 0,
         }
     }
@@ -99,12 +99,12 @@ impl<'a> FlowShare<'a> {
             if self.sleep.is_some() && in_flight > 0 {
                 return Some(Due::AfterNext);
             }
-            let wait = self.sleep.unwrap_or(self.look);
-            self.look = (self.look * 2).min(self.longest_look);
+            let wait = self.sleep.unwrap_or(self.poll);
+            self.poll = (self.poll * 2).min(self.longest_poll);
             self.resume_at = now + wait;
             return Some(Due::At(self.resume_at));
         }
-        self.look = 1;
+        self.poll = 1;
         self.words.started.fetch_add(1, Relaxed);
         self.started += 1;
         None

@@ -36,7 +36,7 @@ impl Pacer for Rated<'_> {
 
     #[inline(always)]
     fn completed(&mut self, _kind: OpKind, _moved: u64, _service_ns: u64, now: Ticks) {
-        self.rates.saw(now);
+        self.rates.set_now(now);
     }
 }
 
@@ -101,7 +101,7 @@ impl<'a> FullPacer<'a> {
         if let Some(pause) = think.take_pause()
             && !self.catches_up
         {
-            self.rates.forgive(pause, now);
+            self.rates.skip_missed_starts(pause, now);
         }
         held
     }
@@ -171,7 +171,7 @@ impl Pacer for FullPacer<'_> {
 
     fn completed(&mut self, kind: OpKind, moved: u64, service_ns: u64, now: Ticks) {
         self.in_flight = self.in_flight.saturating_sub(1);
-        self.rates.saw(now);
+        self.rates.set_now(now);
         let place = place(kind);
         if let Some(think) = &mut self.think
             && (place.is_some() || self.paces_all)

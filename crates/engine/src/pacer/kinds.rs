@@ -67,7 +67,7 @@ impl KindsDue {
 
     /// Sets the current time.
     #[inline]
-    pub(super) fn saw(&self, now: Ticks) {
+    pub(super) fn set_now(&self, now: Ticks) {
         self.cells.now.set(now);
     }
 }

@@ -153,13 +153,13 @@ impl<'a> Rates<'a> {
             schedule.origin = at;
         }
         if let Some(kinds) = &self.kinds {
-            kinds.saw(at);
+            kinds.set_now(at);
         }
-        self.tell();
+        self.publish_due_times();
     }
 
     /// Publishes to the source when each kind is due.
-    fn tell(&self) {
+    fn publish_due_times(&self) {
         let Some(kinds) = &self.kinds else { return };
         for (number, kind) in KIND.into_iter().enumerate() {
             kinds.set(number, self.schedule(kind).map_or(0, Schedule::next_at));
@@ -168,9 +168,9 @@ impl<'a> Rates<'a> {
 
     /// Sets the current time, so that the source can ask which kind is due.
     #[inline]
-    pub(super) fn saw(&self, now: Ticks) {
+    pub(super) fn set_now(&self, now: Ticks) {
         if let Some(kinds) = &self.kinds {
-            kinds.saw(now);
+            kinds.set_now(now);
         }
     }
 
@@ -189,7 +189,7 @@ impl<'a> Rates<'a> {
     /// Returns whether an op may start at `now`; if so, it uses up that start.
     #[inline]
     pub(super) fn due(&mut self, now: Ticks, op: PacedOp) -> Due {
-        self.saw(now);
+        self.set_now(now);
         if !op.is_paced {
             return Due::Now { intended: now };
         }
@@ -201,16 +201,16 @@ impl<'a> Rates<'a> {
         };
         let due = schedule.due(now, op.length);
         if self.kinds.is_some() && matches!(due, Due::Now { .. }) {
-            self.tell();
+            self.publish_due_times();
         }
         due
     }
 
     /// Shifts the schedules after a pause, so that starts missed during it are not caught up. Earlier delays still are.
-    pub(super) fn forgive(&mut self, pause: Ticks, now: Ticks) {
+    pub(super) fn skip_missed_starts(&mut self, pause: Ticks, now: Ticks) {
         for schedule in self.all.iter_mut().chain(self.schedules.iter_mut().flatten()) {
             schedule.origin += now.saturating_sub(schedule.next_at()).min(pause);
         }
-        self.tell();
+        self.publish_due_times();
     }
 }

@@ -197,7 +197,7 @@ impl<'a> DepthSearch<'a> {
 
     fn judge(&mut self, now: Ticks) {
         if self.too_slow.is_some() {
-            self.fall();
+            self.lower();
             return;
         }
         // A window without completions allows no verdict yet.
@@ -206,9 +206,9 @@ impl<'a> DepthSearch<'a> {
         }
         let kept_percent = (self.ops - self.slow) as f64 / self.ops as f64 * 100.0;
         if kept_percent >= self.percent {
-            self.rise(now);
+            self.raise(now);
         } else if self.depth > 1 {
-            self.fall();
+            self.lower();
         } else {
             // There is no smaller depth to try: go on, and let the result show the latency.
             self.begin_window(self.stage, now);
@@ -216,7 +216,7 @@ impl<'a> DepthSearch<'a> {
     }
 
     /// Lowers the depth after it failed.
-    fn fall(&mut self) {
+    fn lower(&mut self) {
         if self.depth == 1 {
             return;
         }
@@ -231,7 +231,7 @@ impl<'a> DepthSearch<'a> {
     }
 
     /// Raises the depth after it passed.
-    fn rise(&mut self, now: Ticks) {
+    fn raise(&mut self, now: Ticks) {
         let tried = self.depth;
         self.passed = tried;
         if let Some(failed) = &mut self.failed

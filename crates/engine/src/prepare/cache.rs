@@ -18,7 +18,7 @@ const RESIDENT_MAX_PERCENT: u64 = 1;
 
 /// Waits between residency checks. Eviction is asynchronous: pages under writeback or
 /// in another CPU's batch leave later.
-const PATIENCE: [Duration; 6] = [
+const EVICTION_WAITS: [Duration; 6] = [
     Duration::from_millis(0),
     Duration::from_millis(20),
     Duration::from_millis(50),
@@ -94,7 +94,7 @@ pub fn evict(files: &TargetFiles, permission: DropCaches, stop: StopFlag) -> Res
     refuse_in_memory(files)?;
     let mut residency = Residency::default();
     let mut attempts = 0;
-    for wait in PATIENCE {
+    for wait in EVICTION_WAITS {
         if stop.sleep(wait) == Slept::Cut {
             return Err(NotCold::Stopped);
         }

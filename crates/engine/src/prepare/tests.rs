@@ -29,7 +29,7 @@ impl Bench {
     }
 
     fn open(&self, target: &Target, size_bytes: Option<u64>, access: Access) -> Result<TargetFiles, PrepareError> {
-        let mut told = vec![];
+        let mut progress_reports = vec![];
         let result = open_target(
             target,
             size_bytes,
@@ -40,10 +40,10 @@ impl Bench {
                 phase_writes_bytes: 0,
                 stop: self.stop,
                 fill: &mut content,
-                progress: &mut |progress| told.push(progress),
+                progress: &mut |progress| progress_reports.push(progress),
             },
         );
-        if let (Ok(files), Some(last)) = (&result, told.last()) {
+        if let (Ok(files), Some(last)) = (&result, progress_reports.last()) {
             assert_eq!((last.written_bytes, last.total_bytes), (files.total_bytes(), files.total_bytes()));
         }
         result

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Joined {
     directory: PathBuf,
     /// Group of the worker before it joined.
-    home: PathBuf,
+    previous: PathBuf,
     version: Version,
     stays: bool,
 }
@@ -102,7 +102,7 @@ pub(crate) fn join(group: &ControlGroup) -> Result<Joined, GroupError> {
         })?;
     }
     let own = fs::read_to_string("/proc/thread-self/cgroup").unwrap_or_default();
-    let joined = Joined { home: root.join(home(&own, version)), directory, version, stays: group.stays };
+    let joined = Joined { previous: root.join(parse_own_group(&own, version)), directory, version, stays: group.stays };
     joined.enter(&joined.directory).map_err(failed("cannot be joined"))?;
     Ok(joined)
 }
@@ -114,7 +114,7 @@ impl Joined {
     /// The step that failed.
     pub(crate) fn leave(self) -> Result<(), GroupError> {
         let failed = |source| GroupError::Left { directory: self.directory.clone(), source };
-        self.enter(&self.home).map_err(failed)?;
+        self.enter(&self.previous).map_err(failed)?;
         if self.stays {
             return Ok(());
         }
@@ -155,7 +155,7 @@ fn hierarchy(mounts: &str) -> Option<Hierarchy> {
 }
 
 /// Parses the group of a thread, relative to the root of its hierarchy, from `/proc/…/cgroup`.
-fn home(own: &str, version: Version) -> String {
+fn parse_own_group(own: &str, version: Version) -> String {
     let group = own.lines().find_map(|line| {
         let (_, rest) = line.split_once(':')?;
         let (controllers, group) = rest.split_once(':')?;
@@ -190,8 +190,11 @@ mod tests {
     #[test]
     fn the_group_of_a_thread_is_parsed() {
         let own = "4:memory:/m\n3:cpu,blkio:/a/b\n0::/user.slice\n";
-        assert_eq!((home(own, Version::One), home(own, Version::Two)), ("a/b".to_owned(), "user.slice".to_owned()));
-        assert_eq!(home("", Version::Two), "");
+        assert_eq!(
+            (parse_own_group(own, Version::One), parse_own_group(own, Version::Two)),
+            ("a/b".to_owned(), "user.slice".to_owned())
+        );
+        assert_eq!(parse_own_group("", Version::Two), "");
     }
 
     // Protects: a group exists while it has members, and a thread returns to the group it came from.

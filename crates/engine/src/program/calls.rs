@@ -8,7 +8,7 @@ mod records;
 use super::aio::Aio;
 use super::command::run_command;
 use super::content::RecordMemory;
-use super::descriptor::{close, lock, nothing, system};
+use super::descriptor::{close, lock, system, zero_bytes};
 use super::directory::Directories;
 use super::kernel_aio::KernelAio;
 use super::mapping;
@@ -189,7 +189,7 @@ impl Calls {
         }
         let fd = handle.fd()?;
         let done = if data_only { rustix::fs::fdatasync(fd) } else { rustix::fs::fsync(fd) };
-        nothing(done)
+        zero_bytes(done)
     }
 
     /// Makes the calls that move no data.
@@ -209,9 +209,9 @@ impl Calls {
             Call::Command => run_command(self.rules.get(usize::from(op.rules))),
             Call::Seek => self.handle(op)?.seek(Seek::To(op.offset)).map(|()| 0),
             Call::Tell => self.handle(op)?.seek(Seek::By(0)).map(|()| 0),
-            Call::Truncate => nothing(rustix::fs::ftruncate(self.handle(op)?.fd()?, op.length)),
+            Call::Truncate => zero_bytes(rustix::fs::ftruncate(self.handle(op)?.fd()?, op.length)),
             Call::Fallocate => {
-                nothing(rustix::fs::fallocate(self.handle(op)?.fd()?, FallocateFlags::empty(), op.offset, op.length))
+                zero_bytes(rustix::fs::fallocate(self.handle(op)?.fd()?, FallocateFlags::empty(), op.offset, op.length))
             }
             Call::Map => {
                 let Some(StepRules::Map(map)) = self.rules.get(usize::from(op.rules)) else {
@@ -509,13 +509,13 @@ impl SyncBackend for Calls {
         } else {
             return Ok(());
         };
-        checked.inspect_err(|_| self.mark.set_wrong())
+        checked.inspect_err(|_| self.mark.set_mismatch())
     }
 
     fn explain(&mut self, errno: Errno) -> String {
         match self.kernel_aio.as_mut().and_then(KernelAio::take_failure) {
             Some(words) => words,
-            None => self.words_of(errno),
+            None => self.error_message(errno),
         }
     }
 

@@ -16,7 +16,7 @@ const WORD_BYTES: usize = 8;
 /// Memory for the current op.
 pub(super) struct RecordMemory {
     region: Region,
-    content: Held,
+    content: HeldContent,
     /// Start of the op's piece.
     at: usize,
     /// Size of the memory that pieces are spread over; 0 puts all in one place.
@@ -40,13 +40,13 @@ fn align_bytes(rules: ProgramMemory) -> usize {
 /// Number of words that are compared in less time than a clock reading takes.
 const FEW_WORDS: usize = 4;
 
-enum Held {
+enum HeldContent {
     Zeros,
     Words {
         word: u64,
         every: usize,
     },
-    Told {
+    Positional {
         seed: u64,
     },
     Counted,
@@ -96,25 +96,25 @@ impl RecordMemory {
                         *first = word.to_ne_bytes();
                     }
                 }
-                Held::Words { word, every }
+                HeldContent::Words { word, every }
             }
-            ProgramContent::Told { seed } => Held::Told { seed: *seed },
+            ProgramContent::Told { seed } => HeldContent::Positional { seed: *seed },
             ProgramContent::Sysbench { block } => {
-                Held::Trailers(Trailers::new(block.0, stream.rng(Purpose::Content).next_u64()))
+                HeldContent::Trailers(Trailers::new(block.0, stream.rng(Purpose::Content).next_u64()))
             }
-            ProgramContent::Counted => Held::Counted,
+            ProgramContent::Counted => HeldContent::Counted,
             ProgramContent::Packets(packets) => {
                 let of = PacketOf { worker: packets.worker, item: 0 };
                 packets::fill(*packets, of, &mut region.as_mut_slice()[..largest_bytes]);
-                Held::Packets { packets: *packets, held: None }
+                HeldContent::Packets { packets: *packets, held: None }
             }
             ProgramContent::Ascending => {
                 for (number, byte) in (0usize..).zip(region.as_mut_slice()) {
                     *byte = (number % 128) as u8;
                 }
-                Held::Ascending
+                HeldContent::Ascending
             }
-            ProgramContent::Zeros | ProgramContent::Random | ProgramContent::Reducible { .. } => Held::Zeros,
+            ProgramContent::Zeros | ProgramContent::Random | ProgramContent::Reducible { .. } => HeldContent::Zeros,
         };
         let changes = memory.changes || !content.is_constant();
         Ok(RecordMemory { region, content, changes, ..memory })
@@ -131,14 +131,14 @@ impl RecordMemory {
         let has_pool = rules.spread.is_none() && rules.purge_line.is_none();
         let Some(mut premade) = Premade::new(content, stream).filter(|_| has_pool) else {
             let memory = RecordMemory::zeros(rules, largest_bytes, 0)?;
-            let content = Held::Filled(Box::new(Filler::new(content, stream)));
+            let content = HeldContent::Filled(Box::new(Filler::new(content, stream)));
             return Ok(RecordMemory { content, changes: true, ..memory });
         };
         let pool = Pool::new(largest_bytes, 1, align_bytes(rules));
         let pool_bytes = pool.bytes();
         let mut memory = RecordMemory::zeros(rules, largest_bytes, pool_bytes)?;
         premade.fill(&mut memory.region.as_mut_slice()[..pool_bytes]);
-        let content = Held::Premade { premade: Box::new(premade), pool, written: 0 };
+        let content = HeldContent::Premade { premade: Box::new(premade), pool, written: 0 };
         Ok(RecordMemory { content, at: pool_bytes, changes: true, ..memory })
     }
 
@@ -155,7 +155,7 @@ impl RecordMemory {
             purge(region.as_mut_slice(), line)?;
         }
         let changes = spread_bytes > 0 || purge_line.is_some();
-        let content = Held::Zeros;
+        let content = HeldContent::Zeros;
         Ok(RecordMemory { region, content, at: 0, spread_bytes, purge_line, counted: 0, largest_bytes, changes })
     }
 
@@ -167,7 +167,7 @@ impl RecordMemory {
 
     /// Returns `true` if checking the data read takes less time than a clock reading.
     pub(super) fn checks_few_words(&self) -> bool {
-        matches!(self.content, Held::Words { every, .. } if self.largest_bytes.div_ceil(every) <= FEW_WORDS)
+        matches!(self.content, HeldContent::Words { every, .. } if self.largest_bytes.div_ceil(every) <= FEW_WORDS)
     }
 
     /// Returns `true` if writes may share the memory while they are in flight.
@@ -184,7 +184,7 @@ impl RecordMemory {
     /// Leaves the data of the last write alone, for ops that write nothing.
     #[inline]
     pub(super) fn rest(&mut self) {
-        if let Held::Premade { pool, .. } = &self.content {
+        if let HeldContent::Premade { pool, .. } = &self.content {
             self.at = pool.bytes();
         }
     }
@@ -204,7 +204,7 @@ impl RecordMemory {
     /// Generates the data of the next write.
     pub(super) fn fill(&mut self, offset: u64, bytes: u64) {
         let RecordMemory { region, content, at, counted, .. } = self;
-        if let Held::Premade { premade, pool, written } = content {
+        if let HeldContent::Premade { premade, pool, written } = content {
             let room = (bytes as usize).next_multiple_of(SMALLEST_ALIGN_BYTES);
             *at = pool.take(0, *written, room);
             *written = written.wrapping_add(room as u64);
@@ -212,22 +212,22 @@ impl RecordMemory {
         }
         let piece = &mut region.as_mut_slice()[*at..*at + bytes as usize];
         match content {
-            Held::Zeros | Held::Words { .. } | Held::Ascending | Held::Premade { .. } => {}
-            Held::Told { seed } => {
+            HeldContent::Zeros | HeldContent::Words { .. } | HeldContent::Ascending | HeldContent::Premade { .. } => {}
+            HeldContent::Positional { seed } => {
                 for (number, word) in (0u64..).zip(piece.chunks_mut(WORD_BYTES)) {
-                    let bytes = told(*seed, offset, number).to_ne_bytes();
+                    let bytes = positional_word(*seed, offset, number).to_ne_bytes();
                     word.copy_from_slice(&bytes[..word.len()]);
                 }
             }
-            Held::Trailers(trailers) => trailers.fill(offset, piece),
-            Held::Counted => {
+            HeldContent::Trailers(trailers) => trailers.fill(offset, piece),
+            HeldContent::Counted => {
                 if let Some(byte) = piece.get_mut(*counted) {
                     *byte = byte.wrapping_add(1);
                 }
                 *counted = (*counted + 1) % piece.len().max(1);
             }
-            Held::Filled(filler) => filler.fill(piece),
-            Held::Packets { packets, .. } => {
+            HeldContent::Filled(filler) => filler.fill(piece),
+            HeldContent::Packets { packets, .. } => {
                 packets::fill(*packets, PacketOf { worker: packets.worker, item: offset }, piece);
             }
         }
@@ -235,7 +235,7 @@ impl RecordMemory {
 
     /// Generates the packet that is written into an item, if the content is packets.
     pub(super) fn fill_packet(&mut self, of: PacketOf, bytes: u64) {
-        let RecordMemory { region, content: Held::Packets { packets, held }, at, .. } = self else { return };
+        let RecordMemory { region, content: HeldContent::Packets { packets, held }, at, .. } = self else { return };
         let holds = Some((of.worker, bytes));
         if *held != holds {
             packets::fill(*packets, of, &mut region.as_mut_slice()[*at..*at + bytes as usize]);
@@ -246,14 +246,16 @@ impl RecordMemory {
     /// Notes that a read overwrites the packet in the memory.
     #[inline]
     pub(super) fn forget_packet(&mut self) {
-        if let Held::Packets { held, .. } = &mut self.content {
+        if let HeldContent::Packets { held, .. } = &mut self.content {
             *held = None;
         }
     }
 
     /// Checks that the data read from an item is its packet.
     pub(super) fn check_packet(&mut self, of: PacketOf, bytes: u64) -> Result<(), Box<Mismatch>> {
-        let RecordMemory { region, content: Held::Packets { packets, .. }, at, .. } = self else { return Ok(()) };
+        let RecordMemory { region, content: HeldContent::Packets { packets, .. }, at, .. } = self else {
+            return Ok(());
+        };
         packets::check(*packets, of, &region.as_mut_slice()[*at..*at + bytes as usize], 0)
     }
 
@@ -276,12 +278,12 @@ impl RecordMemory {
     }
 }
 
-impl Held {
+impl HeldContent {
     /// Returns `true` if the content is the same for every op.
     fn is_constant(&self) -> bool {
         match self {
-            Held::Zeros | Held::Words { .. } | Held::Ascending => true,
-            Held::Packets { packets, .. } => packets::is_constant(packets),
+            HeldContent::Zeros | HeldContent::Words { .. } | HeldContent::Ascending => true,
+            HeldContent::Packets { packets, .. } => packets::is_constant(packets),
             _ => false,
         }
     }
@@ -291,7 +293,7 @@ impl Held {
     fn check(&self, read: &[u8], offset: u64) -> Result<(), Box<Mismatch>> {
         // The check that the old tools make for each record, in few instructions. The error
         // is only built after a mismatch.
-        if let Held::Words { word, every } = self {
+        if let HeldContent::Words { word, every } = self {
             let mut at = 0;
             while let Some(found) = read.get(at..).and_then(<[u8]>::first_chunk) {
                 if u64::from_ne_bytes(*found) != *word {
@@ -307,33 +309,32 @@ impl Held {
     #[inline(never)]
     fn compare(&self, read: &[u8], offset: u64) -> Result<(), Box<Mismatch>> {
         let word_at = |at: usize| read.get(at..at + WORD_BYTES)?.first_chunk().map(|word| u64::from_ne_bytes(*word));
-        let wrong = |at: usize, expected: u64| {
+        let mismatch_at = |at: usize, expected: u64| {
             let found = word_at(at).unwrap_or(0);
             (found != expected).then(|| Box::new(Mismatch::Word { at: offset + at as u64, expected, found }))
         };
-        if let Held::Packets { packets, .. } = self {
+        if let HeldContent::Packets { packets, .. } = self {
             return packets::check(*packets, PacketOf { worker: packets.worker, item: offset }, read, offset);
         }
-        if let Held::Trailers(trailers) = self {
+        if let HeldContent::Trailers(trailers) = self {
             return trailers.check(offset, read);
         }
         let whole_words = read.len() / WORD_BYTES;
         let mismatch = match self {
-            Held::Words { word, every } => (0..read.len())
+            HeldContent::Words { word, every } => (0..read.len())
                 .step_by(*every)
                 .filter(|at| at + WORD_BYTES <= read.len())
-                .find_map(|at| wrong(at, *word)),
-            Held::Told { seed } => {
-                (0..whole_words).find_map(|number| wrong(number * WORD_BYTES, told(*seed, offset, number as u64)))
-            }
-            Held::Zeros => (0..whole_words).find_map(|number| wrong(number * WORD_BYTES, 0)),
+                .find_map(|at| mismatch_at(at, *word)),
+            HeldContent::Positional { seed } => (0..whole_words)
+                .find_map(|number| mismatch_at(number * WORD_BYTES, positional_word(*seed, offset, number as u64))),
+            HeldContent::Zeros => (0..whole_words).find_map(|number| mismatch_at(number * WORD_BYTES, 0)),
             // These are different every time.
-            Held::Counted
-            | Held::Ascending
-            | Held::Premade { .. }
-            | Held::Filled(_)
-            | Held::Trailers(_)
-            | Held::Packets { .. } => None,
+            HeldContent::Counted
+            | HeldContent::Ascending
+            | HeldContent::Premade { .. }
+            | HeldContent::Filled(_)
+            | HeldContent::Trailers(_)
+            | HeldContent::Packets { .. } => None,
         };
         mismatch.map_or(Ok(()), Err)
     }
@@ -341,7 +342,7 @@ impl Held {
 
 /// Returns a word that encodes its position.
 #[inline]
-fn told(seed: u64, offset: u64, number: u64) -> u64 {
+fn positional_word(seed: u64, offset: u64, number: u64) -> u64 {
     (offset / WORD_BYTES as u64 + number).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(seed)
 }
 

@@ -66,7 +66,7 @@ pub(super) fn read_up_to(file: &OwnedFd, memory: &mut [u8]) -> Completion {
 }
 
 #[inline(always)]
-pub(super) fn nothing(done: rustix::io::Result<()>) -> Completion {
+pub(super) fn zero_bytes(done: rustix::io::Result<()>) -> Completion {
     done.map(|()| 0).map_err(errno)
 }
 

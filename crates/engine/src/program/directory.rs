@@ -1,7 +1,7 @@
 //! Files as one op each: created, read or removed with all the necessary calls, by their own names or
 //! by those found in their directory.
 
-use super::descriptor::{close, errno, nothing, write_whole};
+use super::descriptor::{close, errno, write_whole, zero_bytes};
 use super::named_places::NamedPlaces;
 use super::op::CallOp;
 use crate::backend::{Completion, Errno};
@@ -73,9 +73,9 @@ impl Directories {
             FileWork::Link => files.call_two((other, file), |(from, old), (to, new)| {
                 rustix::fs::linkat(from, old, to, new, AtFlags::empty())
             })?,
-            FileWork::Symlink => files.symlink_beside(other, file)?,
+            FileWork::Symlink => files.symlink_in_directory(other, file)?,
             FileWork::Look | FileWork::Remove if step.listed => return self.listed(step, memory),
-            FileWork::Look => return files.with(file, |directory, name| look(directory, name, memory)),
+            FileWork::Look => return files.with(file, |directory, name| stat_and_read(directory, name, memory)),
             FileWork::Remove => {
                 files.call(op.file, |directory, name| rustix::fs::unlinkat(directory, name, AtFlags::empty()))?
             }
@@ -103,9 +103,9 @@ impl Directories {
         let Some(entry) = next_name(&mut listing.entries)? else { return Err(Errno(libc::ENOENT)) };
         let name = entry.file_name();
         if step.does == FileWork::Look {
-            return look(listing.directory.as_fd(), name, memory);
+            return stat_and_read(listing.directory.as_fd(), name, memory);
         }
-        nothing(rustix::fs::unlinkat(&listing.directory, name, AtFlags::empty()))?;
+        zero_bytes(rustix::fs::unlinkat(&listing.directory, name, AtFlags::empty()))?;
         let number = listing.number;
         match &self.rules {
             Some(held) if step.flush => self.fsync_held(number.saturating_sub(held.first)),
@@ -121,7 +121,7 @@ impl Directories {
 
     fn fsync_held(&self, place: u32) -> Completion {
         let directory = self.held.get(place as usize).ok_or(Errno(libc::EBADF))?;
-        nothing(rustix::fs::fsync(directory))
+        zero_bytes(rustix::fs::fsync(directory))
     }
 }
 
@@ -147,7 +147,7 @@ fn next_name(entries: &mut Dir) -> Result<Option<rustix::fs::DirEntry>, Errno> {
 }
 
 /// Stats a file, and reads it if it is not empty.
-fn look(directory: BorrowedFd<'_>, path: &CStr, memory: &mut [u8]) -> Completion {
+fn stat_and_read(directory: BorrowedFd<'_>, path: &CStr, memory: &mut [u8]) -> Completion {
     let found = rustix::fs::statat(directory, path, AtFlags::empty()).map_err(errno)?;
     let length = found.st_size as u64;
     if length == 0 {

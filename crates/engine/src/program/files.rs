@@ -135,7 +135,7 @@ pub(crate) fn open(
         false => Paths::new(&Names::Said(vec![target.path.clone()]), setting.base).path(0),
     };
     let paths = Paths::new(&target.names, &base);
-    let said = !paths.are_generated();
+    let is_typed = !paths.are_generated();
     let listed = paths.into_list();
     let groups = workload.phase.iter().flat_map(|phase| &phase.workers).filter(|group| group.target == name);
     let programs = groups.filter_map(|group| match &group.work {
@@ -163,7 +163,7 @@ pub(crate) fn open(
     let mut judged = Judged::default();
     if changes {
         let removes = groups_of(workload, name).any(|program| program.all_steps().any(removes));
-        let naming = if said { Naming::Said } else { Naming::Generated };
+        let naming = if is_typed { Naming::Said } else { Naming::Generated };
         let mut door = guard.door(naming).within(Arc::clone(&roots));
         match &postmark {
             None => judged.judge(&mut door, &listed, removes)?,
@@ -187,7 +187,7 @@ pub(crate) fn open(
         NumberedFiles::new(&numbered_in, count, &roots)
     });
     // A mark takes a call per file. PostMark's files live briefly, and none of them is left after a run.
-    let marks = (said && postmark.is_none()).then(|| guard.clone());
+    let marks = (is_typed && postmark.is_none()).then(|| guard.clone());
     let mut table = FileTable::new(listed, &base, roots).followed_by(numbered);
     (table.marks, table.allowed, table.lent) = (marks, judged.allowed, judged.lent);
     Ok(ScratchFiles {

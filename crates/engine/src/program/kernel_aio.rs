@@ -78,7 +78,7 @@ impl KernelAio {
     }
 
     /// Returns a free slot. If there is none, waits for a batch of requests first.
-    fn room(&mut self, limits: AioLimits) -> Result<usize, Errno> {
+    fn free_slot(&mut self, limits: AioLimits) -> Result<usize, Errno> {
         while self.waiting.len() + self.in_flight >= limits.depth.min(self.slots.len()).max(1) {
             self.hand_over()?;
             let batch = self.in_flight.min(limits.batch.max(1)).min(self.slots.events_max());
@@ -140,7 +140,7 @@ impl KernelAio {
                 system(error)
             })?;
             for number in 0..count {
-                first = first.and(self.end(self.slots.event(number)));
+                first = first.and(self.complete(self.slots.event(number)));
             }
             taken += count;
             self.in_flight -= count;
@@ -149,7 +149,7 @@ impl KernelAio {
     }
 
     /// Frees the slot of a completed request.
-    fn end(&mut self, event: IoEvent) -> Result<(), Errno> {
+    fn complete(&mut self, event: IoEvent) -> Result<(), Errno> {
         let slot = event.data as usize;
         self.free.push(slot);
         let Some(Request { moves, offset, bytes }) = self.requests[slot].take() else { return Ok(()) };
@@ -175,14 +175,14 @@ impl KernelAio {
 
     /// Prepares a write of a copy of `data`.
     pub(super) fn write(&mut self, fd: BorrowedFd<'_>, offset: u64, data: &[u8], limits: AioLimits) -> Completion {
-        let slot = self.room(limits)?;
+        let slot = self.free_slot(limits)?;
         self.slots.memory(slot, data.len()).copy_from_slice(data);
         self.prepare(fd, slot, Request { moves: AioMove::Write, offset, bytes: data.len() as u64 }, limits)
     }
 
     /// Prepares a read whose data is discarded.
     pub(super) fn read(&mut self, fd: BorrowedFd<'_>, offset: u64, bytes: u64, limits: AioLimits) -> Completion {
-        let slot = self.room(limits)?;
+        let slot = self.free_slot(limits)?;
         self.prepare(fd, slot, Request { moves: AioMove::Read, offset, bytes }, limits)
     }
 

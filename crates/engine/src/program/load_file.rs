@@ -1,7 +1,7 @@
 //! Clients that execute a load file of dbench. An operation is one op that includes all calls that dbench makes for it.
 //! The extra work of a file server, such as looking up a name in its directory, is part of the measured time.
 
-use super::descriptor::{errno, lock, nothing};
+use super::descriptor::{errno, lock, zero_bytes};
 use crate::backend::{Begun, Completion, Errno, NotBegun, SyncBackend};
 use crate::barrier::{Barrier, Body};
 use crate::bind::begin;
@@ -187,7 +187,7 @@ impl Client {
             }
             LoadAct::Read => self.read(op),
             LoadAct::Write => self.write(op),
-            LoadAct::Flush => nothing(rustix::fs::fsync(self.file(op)?)),
+            LoadAct::Flush => zero_bytes(rustix::fs::fsync(self.file(op)?)),
             LoadAct::Lock => lock(self.file(op)?, LockKind::Write, op.offset, op.length),
             LoadAct::Unlock => lock(self.file(op)?, LockKind::None, op.offset, op.length),
             LoadAct::Rename => {
@@ -230,8 +230,8 @@ impl Client {
                 self.resolve(op.name);
                 Ok(0)
             }
-            LoadAct::QueryFile => nothing(rustix::fs::fstat(self.file(op)?).map(drop)),
-            LoadAct::QueryFileSystem => nothing(rustix::fs::statvfs(&self.directory).map(drop)),
+            LoadAct::QueryFile => zero_bytes(rustix::fs::fstat(self.file(op)?).map(drop)),
+            LoadAct::QueryFileSystem => zero_bytes(rustix::fs::statvfs(&self.directory).map(drop)),
             LoadAct::SetFile => self.set_times(op),
             LoadAct::Find => {
                 self.resolve(op.name);

@@ -45,12 +45,12 @@ impl NamedPlaces {
         does: impl FnOnce(BorrowedFd<'_>, &CStr) -> Result<T, Errno>,
     ) -> Result<T, Errno> {
         let (root, path) = self.table.beneath(number).ok_or(Errno(libc::ENOENT))?;
-        let spot = self.dirs.at(root, path)?;
-        does(spot.dir, spot.name)
+        let place = self.dirs.at(root, path)?;
+        does(place.dir, place.name)
     }
 
     /// Creates a symbolic link to a file in the same directory.
-    pub(super) fn symlink_beside(&mut self, number: u32, link: u32) -> Result<(), Errno> {
+    pub(super) fn symlink_in_directory(&mut self, number: u32, link: u32) -> Result<(), Errno> {
         let NamedPlaces { table, others, .. } = self;
         let (_, path) = table.beneath(number).ok_or(Errno(libc::ENOENT))?;
         let path = path.to_bytes_with_nul();
@@ -70,7 +70,7 @@ impl NamedPlaces {
         let (root, path) = table.beneath(number).ok_or(Errno(libc::ENOENT))?;
         let (other_root, other) = table.beneath(other).ok_or(Errno(libc::ENOENT))?;
         dirs.call(root, path, |dir, name| match others.at(other_root, other) {
-            Ok(spot) => call((dir, name), (spot.dir, spot.name)),
+            Ok(place) => call((dir, name), (place.dir, place.name)),
             Err(error) => Err(rustix::io::Errno::from_raw_os_error(error.0)),
         })
     }

@@ -24,7 +24,7 @@ pub(crate) struct CallOp {
     /// [`ExtraDirectory`](crate::tree::ExtraDirectory). For numbered files a packed [`FileInDirectory`].
     pub(crate) file: u64,
     /// For `rename`, `link` and `symlink` the new name; for `chmod` and `mkdir` the mode; for calls on
-    /// a copy in another set [`CallOp::THERE`].
+    /// a copy in another set [`CallOp::ON_COPY`].
     pub(crate) other: u64,
     /// Offset in the file, bytes.
     pub(crate) offset: u64,
@@ -138,14 +138,14 @@ pub(crate) enum Call {
 }
 
 impl CallOp {
-    /// See [`CallOp::is_there`].
-    pub(crate) const THERE: u64 = 1;
+    /// See [`CallOp::is_on_copy`].
+    pub(crate) const ON_COPY: u64 = 1;
 
     /// Returns `true` if the op is on the copy of a file in another set.
     #[inline]
-    pub(crate) fn is_there(&self) -> bool {
+    pub(crate) fn is_on_copy(&self) -> bool {
         let may_be = matches!(self.kind, OpKind::Create | OpKind::Write | OpKind::Close | OpKind::Unlink);
-        may_be && self.other == CallOp::THERE
+        may_be && self.other == CallOp::ON_COPY
     }
 
     /// Creates a call with default settings. Limits count ops that move bytes.

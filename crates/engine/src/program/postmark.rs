@@ -68,7 +68,7 @@ impl KeptDraws {
 }
 
 /// Yields the ops of one part.
-pub(super) struct Mill {
+pub(super) struct PostmarkSource {
     /// `None` after the part's end.
     draws: Option<PostmarkDraws>,
     part: PostmarkPart,
@@ -80,12 +80,12 @@ pub(super) struct Mill {
     kept: Arc<KeptDraws>,
 }
 
-impl Mill {
-    /// Creates a mill at the beginning of the part.
-    pub(super) fn new(step: &PostmarkStep, rules: CallRules, thread: u32, kept: &Arc<KeptDraws>) -> Mill {
+impl PostmarkSource {
+    /// Creates a postmark at the beginning of the part.
+    pub(super) fn new(step: &PostmarkStep, rules: CallRules, thread: u32, kept: &Arc<KeptDraws>) -> PostmarkSource {
         let close = CallOp::of(OpKind::Close, Call::Close);
         let draws = Some(kept.take(step, thread));
-        Mill { draws, part: step.part, rules, thread, waiting: [close; 2], left: 0, kept: Arc::clone(kept) }
+        PostmarkSource { draws, part: step.part, rules, thread, waiting: [close; 2], left: 0, kept: Arc::clone(kept) }
     }
 
     /// Returns the next op; `None` after the last.
@@ -221,8 +221,8 @@ mod tests {
 
     fn ops(run: &Postmark, part: PostmarkPart, kept: &Arc<KeptDraws>) -> Vec<CallOp> {
         let rules = CallRules { create: 0, read: 1, append: 2, whole: 3 };
-        let mut mill = Mill::new(&PostmarkStep { part, run: run.clone() }, rules, 0, kept);
-        std::iter::from_fn(|| mill.next()).collect()
+        let mut postmark = PostmarkSource::new(&PostmarkStep { part, run: run.clone() }, rules, 0, kept);
+        std::iter::from_fn(|| postmark.next()).collect()
     }
 
     // Protects: kept draws save time and change nothing. A part that finds none, or those of another run

@@ -135,7 +135,7 @@ impl SimulatedSet {
     }
 
     fn device_of(&self, op: &CallOp) -> &SimDevice {
-        self.copies.as_ref().filter(|_| op.is_there()).unwrap_or(&self.device)
+        self.copies.as_ref().filter(|_| op.is_on_copy()).unwrap_or(&self.device)
     }
 }
 

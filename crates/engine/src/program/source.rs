@@ -14,8 +14,8 @@ use super::compile::{Chance, Choose, Compiled, Instruction};
 use super::cursor::{Cursor, TransferPlan};
 use super::file_set::{SetState, SetWalk};
 use super::op::{Call, CallOp};
-use super::postmark::{KeptDraws, Mill};
-use super::trees::{AtWall, InStep, TreeFiles, TreeWalk, WallMark, WallMeeting, look, look_in_step};
+use super::postmark::{KeptDraws, PostmarkSource};
+use super::trees::{AtWall, InStep, TreeFiles, TreeWalk, WallMark, WallMeeting, check_wall, check_wall_in_step};
 use crate::fault::Yielded;
 use crate::rng::{Purpose, Rng, StreamId};
 use crate::source::Source;
@@ -66,7 +66,7 @@ pub(crate) struct ProgramSource {
     /// Positions in the file lists of the surrounding `each`.
     places: Vec<Within>,
     /// State of a PostMark step, if there is one.
-    mill: Option<Box<Mill>>,
+    postmark: Option<Box<PostmarkSource>>,
     /// The walk of each step over trees.
     walks: Vec<TreeWalk>,
     walls: Walls,
@@ -129,7 +129,7 @@ pub(super) struct Walls {
 }
 
 /// Result of an instruction.
-enum Came {
+enum StepResult {
     Op(CallOp),
     Nothing,
     End,
@@ -155,7 +155,7 @@ impl ProgramSource {
             keeps_appointments: false,
             set: set.map(|state| Box::new(SetWalk::new(program, state, stream))),
             places: Vec::new(),
-            mill: None,
+            postmark: None,
             walks: Vec::new(),
             walls: Walls::default(),
             at_wall: None,
@@ -173,8 +173,8 @@ impl ProgramSource {
     /// Continues after the draws of earlier phases, if the program is a run of PostMark.
     pub(super) fn after_draws(self, kept: &Arc<KeptDraws>) -> ProgramSource {
         let part = self.program.postmark.as_ref();
-        let mill = part.map(|part| Box::new(Mill::new(&part.0, part.1, self.worker, kept)));
-        ProgramSource { mill, ..self }
+        let postmark = part.map(|part| Box::new(PostmarkSource::new(&part.0, part.1, self.worker, kept)));
+        ProgramSource { postmark, ..self }
     }
 
     /// Walks over these trees, if there are any; workers meet at `walls`. Orders of items are shuffled here.
@@ -233,9 +233,9 @@ impl ProgramSource {
             let (done, all) = (self.cursor.done(), plan.count());
             let Walls { meeting, mark, in_step } = &self.walls;
             let at_wall = match in_step {
-                None => look(wall, meeting.as_ref(), mark, done, all),
+                None => check_wall(wall, meeting.as_ref(), mark, done, all),
                 Some(in_step) => {
-                    look_in_step(in_step, wall, (meeting.as_ref(), mark), (done, all), self.keeps_appointments)
+                    check_wall_in_step(in_step, wall, (meeting.as_ref(), mark), (done, all), self.keeps_appointments)
                 }
             };
             match at_wall {
@@ -298,12 +298,12 @@ impl ProgramSource {
 
     /// Executes the current instruction.
     #[inline]
-    fn step(&mut self) -> Came {
+    fn step(&mut self) -> StepResult {
         if self.progress.ended || self.progress.idle > IDLE_INSTRUCTIONS_MAX {
-            return Came::End;
+            return StepResult::End;
         }
         let Some(&instruction) = self.program.code.get(self.at) else {
-            return if self.end_pass() { Came::Nothing } else { Came::End };
+            return if self.end_pass() { StepResult::Nothing } else { StepResult::End };
         };
         self.progress.idle += 1;
         self.at += 1;
@@ -316,7 +316,7 @@ impl ProgramSource {
                             Counter { left: times, yielded_before: self.progress.yielded.ops };
                     }
                 }
-                return Came::Nothing;
+                return StepResult::Nothing;
             }
             Instruction::Again { counter, first, chance } => {
                 let counter = &mut self.counters[usize::from(counter)];
@@ -326,14 +326,14 @@ impl ProgramSource {
                 if counter.left > 0 && !futile {
                     self.at = first as usize;
                 }
-                return Came::Nothing;
+                return StepResult::Nothing;
             }
             Instruction::Each { list, behind } => {
                 match self.program.lists[list as usize].first() {
                     Some(&file) => self.places.push(Within { place: 0, file }),
                     None => self.at = behind as usize,
                 }
-                return Came::Nothing;
+                return StepResult::Nothing;
             }
             Instruction::NextFile { list, first } => {
                 if let Some(within) = self.places.last_mut() {
@@ -346,39 +346,39 @@ impl ProgramSource {
                         None => _ = self.places.pop(),
                     }
                 }
-                return Came::Nothing;
+                return StepResult::Nothing;
             }
             Instruction::Choose { first, count } => {
                 let point = self.draws.mixes.unit();
                 let branches = &self.program.branches[first as usize..(first + count) as usize];
                 let branch = branches.iter().find(|branch| point < branch.below).or(branches.last());
                 self.at = branch.expect("a mix has a choice").to as usize;
-                return Came::Nothing;
+                return StepResult::Nothing;
             }
             Instruction::Jump { to } => {
                 self.at = to as usize;
-                return Came::Nothing;
+                return StepResult::Nothing;
             }
             Instruction::Delay { time_ns } => {
-                return Came::Op(CallOp { length: time_ns, ..CallOp::of(OpKind::Delay, Call::Pause) });
+                return StepResult::Op(CallOp { length: time_ns, ..CallOp::of(OpKind::Delay, Call::Pause) });
             }
             // Yielded by `next`.
             Instruction::Transfer(_)
             | Instruction::TransferToWall(_)
             | Instruction::Trees(_)
-            | Instruction::Postmark => return Came::Nothing,
+            | Instruction::Postmark => return StepResult::Nothing,
             Instruction::Meet => {
                 match self.walls.meeting.as_mut() {
                     Some(meeting) if self.keeps_appointments => meeting.keep_appointment_at_step(),
                     Some(meeting) if self.transfers => meeting.meet_at_step(),
                     _ => {}
                 }
-                return Came::Nothing;
+                return StepResult::Nothing;
             }
             Instruction::EndIfWrong => {
                 // A stopped worker knows nothing of the others.
-                let is_wrong = !self.transfers || self.is_anything_wrong();
-                return if is_wrong { Came::End } else { Came::Nothing };
+                let has_mismatch = !self.transfers || self.has_any_mismatch();
+                return if has_mismatch { StepResult::End } else { StepResult::Nothing };
             }
             Instruction::Call { call, file, other } => {
                 let op = self.program.calls[call as usize];
@@ -422,21 +422,21 @@ impl ProgramSource {
         match op {
             Some(op) => {
                 self.progress.worked += 1;
-                Came::Op(op)
+                StepResult::Op(op)
             }
             None => {
                 self.progress.skipped += 1;
-                Came::Nothing
+                StepResult::Nothing
             }
         }
     }
 
     /// Returns `true` if any worker of the phase, here or elsewhere, has read data that was not written.
-    fn is_anything_wrong(&mut self) -> bool {
-        let is_wrong = self.walls.mark.is_wrong();
+    fn has_any_mismatch(&mut self) -> bool {
+        let has_mismatch = self.walls.mark.has_mismatch();
         match self.walls.meeting.as_mut() {
-            Some(meeting) => meeting.meet_with(is_wrong.into()) > 0,
-            None => is_wrong,
+            Some(meeting) => meeting.meet_with(has_mismatch.into()) > 0,
+            None => has_mismatch,
         }
     }
 
@@ -487,7 +487,7 @@ impl Source for ProgramSource {
                     Some(None)
                 }
                 Some(Instruction::Trees(_)) => Some(None),
-                Some(Instruction::Postmark) => Some(self.mill.as_mut().and_then(|mill| mill.next())),
+                Some(Instruction::Postmark) => Some(self.postmark.as_mut().and_then(|postmark| postmark.next())),
                 _ => None,
             };
             let op = match moved {
@@ -501,9 +501,9 @@ impl Source for ProgramSource {
                     continue;
                 }
                 None => match self.step() {
-                    Came::Op(op) => op,
-                    Came::Nothing => continue,
-                    Came::End => {
+                    StepResult::Op(op) => op,
+                    StepResult::Nothing => continue,
+                    StepResult::End => {
                         self.progress.ended = true;
                         return None;
                     }

@@ -8,7 +8,7 @@ use super::file_table::FileTable;
 use super::files::{NamedRun, ScratchFiles};
 use super::kernel_aio::{AioLimits, KernelAio};
 use super::named_places::NamedPlaces;
-use super::nothing::{NamesOnly, NullCalls};
+use super::null_calls::{NamesOnly, NullCalls};
 use super::op::CallOp;
 use super::postmark::{FileMemory, KeptDraws};
 use super::rules::{Over, StepRules};
@@ -341,8 +341,8 @@ fn mpi_io(seat: &WorkerSeat<'_>, program: &Program, files: &ScratchFiles) -> Res
     }
     // MPI-IO takes the text before a colon for a kind of file system, and would open another
     // file than the guard has checked.
-    let is_wrong = |path: &PathBuf| path.as_os_str().as_encoded_bytes().contains(&b':');
-    match (0..files.count()).map(|number| files.path(number)).find(is_wrong) {
+    let has_colon = |path: &PathBuf| path.as_os_str().as_encoded_bytes().contains(&b':');
+    match (0..files.count()).map(|number| files.path(number)).find(has_colon) {
         Some(path) => Err(seat.error(format!(
             "{} contains a colon, and MPI-IO takes the text before it for a file system type; use a name without a colon",
             path.display()

@@ -98,14 +98,18 @@ impl RecordedCalls {
     }
 
     /// Calls `does` with an open file. A file that was open before the recording began is opened first.
-    fn with(&mut self, dealt: &DealtCall, does: impl FnOnce(BorrowedFd<'_>, &mut [u8]) -> Completion) -> Completion {
+    fn with_file(
+        &mut self,
+        dealt: &DealtCall,
+        does: impl FnOnce(BorrowedFd<'_>, &mut [u8]) -> Completion,
+    ) -> Completion {
         let RecordedCalls { deal, directories, memory, outcomes, .. } = self;
         let slot = deal.slots.get(dealt.slot as usize).ok_or(Errno(libc::EBADF))?;
         let mut held = slot.read().unwrap_or_else(PoisonError::into_inner);
         if held.is_none() {
             drop(held);
-            outcomes.opened_beside();
-            let opened = open_beside(directories, dealt.call.file)?;
+            outcomes.count_unrecorded_open();
+            let opened = open_unrecorded(directories, dealt.call.file)?;
             *slot.write().unwrap_or_else(PoisonError::into_inner) = Some(opened);
             held = slot.read().unwrap_or_else(PoisonError::into_inner);
         }
@@ -127,7 +131,7 @@ impl RecordedCalls {
 
     fn close(&mut self, dealt: &DealtCall) -> Completion {
         let Some(slot) = self.deal.slots.get(dealt.slot as usize) else {
-            self.outcomes.closed_other();
+            self.outcomes.count_unmatched_close();
             return Ok(0);
         };
         let file = slot.write().unwrap_or_else(PoisonError::into_inner).take();
@@ -137,38 +141,38 @@ impl RecordedCalls {
         }
     }
 
-    fn of_data(&mut self, dealt: &DealtCall) -> Completion {
+    fn data_call(&mut self, dealt: &DealtCall) -> Completion {
         let (offset, length) = (dealt.call.offset, dealt.call.length);
         let most = self.memory.bytes();
         let bytes = usize::try_from(length).unwrap_or(usize::MAX).min(most);
         match dealt.call.act {
             CallAct::Read => {
-                self.with(dealt, |file, memory| Ok(rustix::io::pread(file, &mut memory[..bytes], offset)? as u64))
+                self.with_file(dealt, |file, memory| Ok(rustix::io::pread(file, &mut memory[..bytes], offset)? as u64))
             }
-            _ => self.with(dealt, |file, memory| Ok(rustix::io::pwrite(file, &memory[..bytes], offset)? as u64)),
+            _ => self.with_file(dealt, |file, memory| Ok(rustix::io::pwrite(file, &memory[..bytes], offset)? as u64)),
         }
     }
 
-    fn of_space(&mut self, dealt: &DealtCall) -> Completion {
+    fn space_call(&mut self, dealt: &DealtCall) -> Completion {
         let call = dealt.call;
         let flags = match call.act {
             CallAct::Trim => FallocateFlags::from_bits_retain(PUNCH_HOLE),
             _ => FallocateFlags::from_bits_truncate(call.aux as u32),
         };
-        self.with(dealt, |file, _| {
+        self.with_file(dealt, |file, _| {
             rustix::fs::fallocate(file, flags, call.offset, call.length)?;
             Ok(0)
         })
     }
 
     /// Makes calls on names, including those that can use a descriptor instead.
-    fn of_name(&mut self, dealt: &DealtCall) -> Completion {
+    fn name_call(&mut self, dealt: &DealtCall) -> Completion {
         let call = dealt.call;
         let has_slot = dealt.slot != NO_SLOT;
         let link = AtFlags::SYMLINK_NOFOLLOW;
         match call.act {
             CallAct::Stat if has_slot => {
-                self.with(dealt, |file, _| rustix::fs::fstat(file).map(|_| 0).map_err(Errno::from))
+                self.with_file(dealt, |file, _| rustix::fs::fstat(file).map(|_| 0).map_err(Errno::from))
             }
             CallAct::Stat => self.directories.at(call.file, |dir, name| {
                 let flags = if name.is_empty() { AtFlags::EMPTY_PATH } else { link };
@@ -186,9 +190,8 @@ impl RecordedCalls {
                     Ok(rustix::fs::utimensat(dir, name, &times, link).map(|()| 0)?)
                 })
             }
-            CallAct::Truncate if has_slot => {
-                self.with(dealt, |file, _| rustix::fs::ftruncate(file, call.length).map(|()| 0).map_err(Errno::from))
-            }
+            CallAct::Truncate if has_slot => self
+                .with_file(dealt, |file, _| rustix::fs::ftruncate(file, call.length).map(|()| 0).map_err(Errno::from)),
             CallAct::Truncate => self.directories.at(call.file, |dir, name| {
                 let file = open_beneath(dir, name, OFlags::WRONLY, Mode::empty())?;
                 Ok(rustix::fs::ftruncate(file, call.length).map(|()| 0)?)
@@ -251,29 +254,29 @@ impl RecordedCalls {
         match dealt.call.act {
             CallAct::Open => self.open(dealt),
             CallAct::Close => self.close(dealt),
-            CallAct::Read | CallAct::Write => self.of_data(dealt),
-            CallAct::Trim | CallAct::Allocate => self.of_space(dealt),
-            CallAct::Fsync => self.with(dealt, |file, _| Ok(rustix::fs::fsync(file).map(|()| 0)?)),
-            CallAct::Fdatasync => self.with(dealt, |file, _| Ok(rustix::fs::fdatasync(file).map(|()| 0)?)),
+            CallAct::Read | CallAct::Write => self.data_call(dealt),
+            CallAct::Trim | CallAct::Allocate => self.space_call(dealt),
+            CallAct::Fsync => self.with_file(dealt, |file, _| Ok(rustix::fs::fsync(file).map(|()| 0)?)),
+            CallAct::Fdatasync => self.with_file(dealt, |file, _| Ok(rustix::fs::fdatasync(file).map(|()| 0)?)),
             CallAct::SyncRange => {
                 let (offset, length) = (dealt.call.offset, dealt.call.length);
-                self.with(dealt, |file, _| Ok(crate::os::write_out(file, offset, length).map(|()| 0)?))
+                self.with_file(dealt, |file, _| Ok(crate::os::write_out(file, offset, length).map(|()| 0)?))
             }
             CallAct::SyncAll => Ok(sync_file_system(self.directories.root()).map(|()| 0)?),
             CallAct::Seek => {
                 let to = SeekFrom::Start(dealt.call.offset);
-                self.with(dealt, |file, _| rustix::fs::seek(file, to).map(|_| 0).map_err(Errno::from))
+                self.with_file(dealt, |file, _| rustix::fs::seek(file, to).map(|_| 0).map_err(Errno::from))
             }
             // The position of the descriptor determines the next entries.
-            CallAct::List => self.with(dealt, |file, _| list_some(file)),
-            _ => self.of_name(dealt),
+            CallAct::List => self.with_file(dealt, |file, _| list_some(file)),
+            _ => self.name_call(dealt),
         }
     }
 }
 
 /// Opens a file that the recording uses without opening it.
 #[cold]
-fn open_beside(directories: &mut OpenDirectories, file: u32) -> Result<OwnedFd, Errno> {
+fn open_unrecorded(directories: &mut OpenDirectories, file: u32) -> Result<OwnedFd, Errno> {
     let mode = Mode::empty();
     directories.at(file, |dir, name| match open_beneath(dir, name, OFlags::RDWR, mode) {
         Err(_) => open_beneath(dir, name, OFlags::RDONLY, mode),
@@ -304,12 +307,12 @@ impl SyncBackend for RecordedCalls {
 
     fn execute(&mut self, dealt: &DealtCall) -> Completion {
         let replayed = self.make(dealt);
-        let (told, other) = compare(dealt.call.act, dealt.call.result, replayed);
+        let (outcome, other) = compare(dealt.call.act, dealt.call.result, replayed);
         if let Some(other) = other {
             let (kind, file) = (dealt.call.act.kind(), dealt.call.file);
             self.outcomes.differ(kind, dealt.call.result, other, || self.directories.name(file));
         }
-        told
+        outcome
     }
 
     fn before(&mut self, dealt: &DealtCall) {

@@ -160,7 +160,7 @@ impl Deal {
         };
         match dealt {
             Dealt::Some => {}
-            Dealt::FarAhead => self.progress.listen(),
+            Dealt::FarAhead => self.progress.wait_for_event(),
             Dealt::Over => self.is_over.store(true, SeqCst),
         }
     }
@@ -252,7 +252,7 @@ impl Dealer {
                 }
             };
             if let Err(error) = dealt {
-                deal.error.tell(&error);
+                deal.error.set(&error);
                 self.is_over = true;
                 return Dealt::Over;
             }

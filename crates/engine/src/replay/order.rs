@@ -33,7 +33,7 @@ impl WaitFor {
 
 /// A call that used a resource.
 #[derive(Debug, Clone, Copy)]
-struct User {
+struct ResourceUse {
     number: u64,
     lane: u32,
     end_ns: u64,
@@ -41,23 +41,23 @@ struct User {
 
 /// The recent users of a resource, and the last call that changed it.
 #[derive(Debug, Clone, Default)]
-struct Users {
-    changed: Option<User>,
+struct ResourceUses {
+    changed: Option<ResourceUse>,
     /// The last user of each lane since that change.
-    used: Vec<User>,
+    used: Vec<ResourceUse>,
 }
 
 /// A call whose dependencies are being collected.
-struct Asking<'a> {
-    user: User,
+struct Dependencies<'a> {
+    user: ResourceUse,
     at_ns: u64,
     waits: &'a mut Vec<WaitFor>,
     /// End of the latest dependency.
     after_ns: &'a mut u64,
 }
 
-impl Asking<'_> {
-    fn wait_for(&mut self, other: User) {
+impl Dependencies<'_> {
+    fn wait_for(&mut self, other: ResourceUse) {
         if other.number == self.user.number || other.end_ns > self.at_ns {
             return;
         }
@@ -69,17 +69,17 @@ impl Asking<'_> {
         }
     }
 
-    fn uses(&mut self, users: &mut Users) {
+    fn uses(&mut self, users: &mut ResourceUses) {
         if let Some(changed) = users.changed {
             self.wait_for(changed);
         }
         match users.used.iter_mut().find(|user| user.lane == self.user.lane) {
-            Some(user) => *user = User { end_ns: self.user.end_ns.max(user.end_ns), ..self.user },
+            Some(user) => *user = ResourceUse { end_ns: self.user.end_ns.max(user.end_ns), ..self.user },
             None => users.used.push(self.user),
         }
     }
 
-    fn changes(&mut self, users: &mut Users) {
+    fn changes(&mut self, users: &mut ResourceUses) {
         if let Some(changed) = users.changed {
             self.wait_for(changed);
         }
@@ -102,20 +102,20 @@ pub(super) struct Ancestors {
 pub(super) struct Order {
     rule: ReplayOrder,
     ancestors: Ancestors,
-    names: Vec<Users>,
+    names: Vec<ResourceUses>,
     /// Number of the object (the bytes) currently under each name.
     objects: Vec<u32>,
-    data: Vec<Users>,
-    /// Users of each slot.
-    descriptors: Vec<Users>,
+    data: Vec<ResourceUses>,
+    /// ResourceUses of each slot.
+    descriptors: Vec<ResourceUses>,
     slot_objects: Vec<u32>,
     /// Calls that have not ended, ordered by their end.
     flying: BinaryHeap<Reverse<(u64, u64, u32)>>,
     /// Ended calls in order of their ends; `ended_from` is the position of the first one.
-    ended: VecDeque<User>,
+    ended: VecDeque<ResourceUse>,
     ended_from: u64,
     /// Position in `ended` up to which each lane has read.
-    looked: Vec<u64>,
+    read_until: Vec<u64>,
     /// End of each lane's last call.
     lane_ends: Vec<Option<u64>>,
 }
@@ -129,15 +129,15 @@ impl Order {
         Order {
             rule,
             ancestors,
-            names: vec![Users::default(); if rule == ReplayOrder::Resource { names } else { 0 }],
+            names: vec![ResourceUses::default(); if rule == ReplayOrder::Resource { names } else { 0 }],
             objects: (0..files as u32).collect(),
-            data: vec![Users::default(); files],
+            data: vec![ResourceUses::default(); files],
             descriptors: Vec::new(),
             slot_objects: Vec::new(),
             flying: BinaryHeap::new(),
             ended: VecDeque::new(),
             ended_from: 0,
-            looked: vec![0; lanes],
+            read_until: vec![0; lanes],
             lane_ends: vec![None; lanes],
         }
     }
@@ -152,7 +152,7 @@ impl Order {
         slot: u32,
         waits: &mut Vec<WaitFor>,
     ) -> (u64, u32) {
-        let user = User { number, lane, end_ns: call.end_ns() };
+        let user = ResourceUse { number, lane, end_ns: call.end_ns() };
         let mut after_ns = self.lane_ends[lane as usize].filter(|end_ns| *end_ns <= call.at_ns).unwrap_or(0);
         while let Some(&Reverse((end_ns, other, other_lane))) = self.flying.peek()
             && end_ns <= call.at_ns
@@ -162,33 +162,33 @@ impl Order {
                 self.ended.pop_front();
                 self.ended_from += 1;
             }
-            self.ended.push_back(User { number: other, lane: other_lane, end_ns });
+            self.ended.push_back(ResourceUse { number: other, lane: other_lane, end_ns });
         }
         let in_flight = self.flying.len() as u32;
-        let mut asking = Asking { user, at_ns: call.at_ns, waits, after_ns: &mut after_ns };
+        let mut dependencies = Dependencies { user, at_ns: call.at_ns, waits, after_ns: &mut after_ns };
         match self.rule {
             ReplayOrder::None | ReplayOrder::Thread => {}
             ReplayOrder::Total => {
                 // Wait for the start of the previous call, and so for everything that it waited for.
                 for ended in self.ended.drain(..) {
                     self.ended_from += 1;
-                    asking.wait_for(ended);
+                    dependencies.wait_for(ended);
                 }
                 if number > 0 {
-                    asking.waits.push(WaitFor::beginning_of(number - 1));
+                    dependencies.waits.push(WaitFor::beginning_of(number - 1));
                 }
             }
             ReplayOrder::Inferred => {
-                let looked = &mut self.looked[lane as usize];
-                let from = looked.saturating_sub(self.ended_from) as usize;
+                let read_until = &mut self.read_until[lane as usize];
+                let from = read_until.saturating_sub(self.ended_from) as usize;
                 let mut seen = 0_u64;
                 for ended in self.ended.iter().skip(from).rev() {
                     if seen >> (ended.lane & 63) & 1 == 0 {
                         seen |= 1 << (ended.lane & 63);
-                        asking.wait_for(*ended);
+                        dependencies.wait_for(*ended);
                     }
                 }
-                *looked = self.ended_from + self.ended.len() as u64;
+                *read_until = self.ended_from + self.ended.len() as u64;
             }
             ReplayOrder::Resource => self.by_resource(call, slot, user, waits, &mut after_ns),
         }
@@ -202,40 +202,40 @@ impl Order {
         &mut self,
         call: &RecordedCall,
         slot: u32,
-        user: User,
+        user: ResourceUse,
         waits: &mut Vec<WaitFor>,
         after_ns: &mut u64,
     ) {
         let Order { ancestors, names, objects, data, descriptors, slot_objects, .. } = self;
-        let mut asking = Asking { user, at_ns: call.at_ns, waits, after_ns };
-        let above = |asking: &mut Asking<'_>, names: &mut [Users], file: u32| {
+        let mut dependencies = Dependencies { user, at_ns: call.at_ns, waits, after_ns };
+        let above = |dependencies: &mut Dependencies<'_>, names: &mut [ResourceUses], file: u32| {
             let mut at = ancestors.parents.get(file as usize).copied().unwrap_or(u32::MAX);
             while let Some(users) = names.get_mut(at as usize) {
-                asking.uses(users);
+                dependencies.uses(users);
                 at = ancestors.parents.get(at as usize).copied().unwrap_or(u32::MAX);
             }
         };
         if slot != NO_SLOT && descriptors.len() <= slot as usize {
-            descriptors.resize(slot as usize + 1, Users::default());
+            descriptors.resize(slot as usize + 1, ResourceUses::default());
             slot_objects.resize(slot as usize + 1, u32::MAX);
         }
         let by_name = slot == NO_SLOT || call.act == CallAct::Open;
         let file = call.file as usize;
         if by_name {
-            above(&mut asking, names, call.file);
+            above(&mut dependencies, names, call.file);
             let changes = call.result >= 0
                 && (call.act.changes_names() || call.act == CallAct::Open && call.aux & 0o100 != 0)
                 && call.act != CallAct::Link;
             match names.get_mut(file) {
-                Some(users) if changes => asking.changes(users),
-                Some(users) => asking.uses(users),
+                Some(users) if changes => dependencies.changes(users),
+                Some(users) => dependencies.uses(users),
                 None => {}
             }
             if call.act.has_other() {
                 let other = call.aux as u32;
-                above(&mut asking, names, other);
+                above(&mut dependencies, names, other);
                 if let Some(users) = names.get_mut(other as usize) {
-                    if call.result >= 0 { asking.changes(users) } else { asking.uses(users) }
+                    if call.result >= 0 { dependencies.changes(users) } else { dependencies.uses(users) }
                 }
             }
         }
@@ -249,19 +249,19 @@ impl Order {
             let leaves = matches!(call.act, CallAct::Unlink | CallAct::Rmdir) || call.act == CallAct::Rename && has_two;
             if leaves && let Some(under) = objects.get_mut(file) {
                 *under = next;
-                data.push(Users::default());
+                data.push(ResourceUses::default());
             }
         }
         if slot != NO_SLOT {
             let at = slot as usize;
             match call.act {
                 CallAct::Open => {
-                    asking.changes(&mut descriptors[at]);
+                    dependencies.changes(&mut descriptors[at]);
                     slot_objects[at] = object;
                 }
-                CallAct::Close => asking.changes(&mut descriptors[at]),
+                CallAct::Close => dependencies.changes(&mut descriptors[at]),
                 _ => {
-                    asking.uses(&mut descriptors[at]);
+                    dependencies.uses(&mut descriptors[at]);
                     if slot_objects[at] != u32::MAX {
                         object = slot_objects[at];
                     }
@@ -270,9 +270,9 @@ impl Order {
         }
         if let Some(users) = data.get_mut(object as usize) {
             match call.act {
-                CallAct::Write | CallAct::Trim | CallAct::Truncate | CallAct::Allocate => asking.changes(users),
-                CallAct::Open if call.aux & 0o1000 != 0 => asking.changes(users),
-                CallAct::Read | CallAct::Fsync | CallAct::Fdatasync | CallAct::SyncRange => asking.uses(users),
+                CallAct::Write | CallAct::Trim | CallAct::Truncate | CallAct::Allocate => dependencies.changes(users),
+                CallAct::Open if call.aux & 0o1000 != 0 => dependencies.changes(users),
+                CallAct::Read | CallAct::Fsync | CallAct::Fdatasync | CallAct::SyncRange => dependencies.uses(users),
                 _ => {}
             }
         }

@@ -16,7 +16,7 @@ pub(super) const AHEAD_MAX: u64 = 1 << 17;
 const LONGEST_WAIT: Duration = Duration::from_millis(5);
 
 /// Number of polls before a waiting lane sleeps: sleeping and waking up takes longer than most calls.
-const LOOKS: u32 = 300;
+const SPINS: u32 = 300;
 
 /// State of the last call that uses this place.
 #[derive(Debug, Default)]
@@ -62,7 +62,7 @@ impl Progress {
     }
 
     /// Registers the current thread as this lane's.
-    pub(super) fn runs(&self, lane: u32) {
+    pub(super) fn register(&self, lane: u32) {
         let _ = self.threads[lane as usize].set(std::thread::current());
     }
 
@@ -110,7 +110,7 @@ impl Progress {
     }
 
     /// Returns `true` if the dependency is met.
-    pub(super) fn has_come(&self, wait: WaitFor) -> bool {
+    pub(super) fn is_met(&self, wait: WaitFor) -> bool {
         let wanted = (wait.number() << 1) + if wait.is_beginning() { 1 } else { 2 };
         self.place(wait.number()).state.load(SeqCst) >= wanted || self.is_abandoned.load(Relaxed)
     }
@@ -125,34 +125,34 @@ impl Progress {
     /// Waits until the dependency is met, or for a while.
     pub(super) fn wait_for(&self, wait: WaitFor, lane: u32) {
         if self.is_virtual {
-            return self.listen();
+            return self.wait_for_event();
         }
-        for _ in 0..LOOKS {
-            if self.has_come(wait) {
+        for _ in 0..SPINS {
+            if self.is_met(wait) {
                 return;
             }
             std::hint::spin_loop();
         }
         self.place(wait.number()).sleepers.fetch_or(1 << lane, SeqCst);
-        if !self.has_come(wait) {
+        if !self.is_met(wait) {
             std::thread::park_timeout(LONGEST_WAIT);
         }
     }
 
     /// Waits for the next event on virtual time.
-    pub(super) fn listen(&self) {
+    pub(super) fn wait_for_event(&self) {
         self.listeners.fetch_add(1, Relaxed);
         virtual_time::wait_for_news();
         self.listeners.fetch_sub(1, Relaxed);
     }
 
     /// Counts one more call in flight, unless more than `most` are. Returns `true` if it did.
-    pub(super) fn takes_off(&self, most: u32) -> bool {
+    pub(super) fn try_begin(&self, most: u32) -> bool {
         self.in_flight.fetch_update(Relaxed, Relaxed, |flying| (flying <= most).then_some(flying + 1)).is_ok()
     }
 
     /// Counts one call less in flight.
-    pub(super) fn lands(&self) {
+    pub(super) fn end_one(&self) {
         let _ = self.in_flight.fetch_update(Relaxed, Relaxed, |flying| flying.checked_sub(1));
     }
 

@@ -156,7 +156,7 @@ impl ReplayTally {
         Outcomes { tally: Arc::clone(self), counted: Counted::default() }
     }
 
-    fn bring(&self, counted: Counted) {
+    fn add(&self, counted: Counted) {
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner).add(counted);
     }
 
@@ -229,7 +229,7 @@ impl LaneTally {
 
 impl Drop for LaneTally {
     fn drop(&mut self) {
-        self.tally.bring(std::mem::take(&mut self.counted));
+        self.tally.add(std::mem::take(&mut self.counted));
     }
 }
 
@@ -258,18 +258,18 @@ impl Outcomes {
 
     /// Counts a file that was opened without a recorded open.
     #[cold]
-    pub(super) fn opened_beside(&mut self) {
+    pub(super) fn count_unrecorded_open(&mut self) {
         self.counted.opened_beside += 1;
     }
 
     /// Counts a closed descriptor without a recorded open.
-    pub(super) fn closed_other(&mut self) {
+    pub(super) fn count_unmatched_close(&mut self) {
         self.counted.closes_of_others += 1;
     }
 }
 
 impl Drop for Outcomes {
     fn drop(&mut self) {
-        self.tally.bring(std::mem::take(&mut self.counted));
+        self.tally.add(std::mem::take(&mut self.counted));
     }
 }

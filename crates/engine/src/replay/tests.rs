@@ -157,12 +157,12 @@ fn the_dealer_thread_serves_several_lanes_until_the_end() {
         .map(|lane| {
             let deal = Arc::clone(&deal);
             std::thread::spawn(move || {
-                deal.progress.runs(lane);
+                deal.progress.register(lane);
                 let mut count = 0;
                 while let Some(mut batch) = deal.take(lane) {
                     for dealt in batch.calls {
                         for wait in batch.waits.drain(..dealt.waits as usize) {
-                            while !deal.progress.has_come(wait) {
+                            while !deal.progress.is_met(wait) {
                                 deal.progress.wait_for(wait, lane);
                             }
                         }

@@ -85,8 +85,8 @@ pub(crate) fn open_recorded(
     let mut filler = Filler::new(target.content, stream);
     let files = survey.initial.iter().filter(|entry| matches!(entry.kind, InitialFileKind::File { .. })).count();
     say(&format!("creating {files} files and the directories that the recording needs"));
-    let making = Making { root: root.as_fd(), stop: setting.stop, prepare: target.prepare };
-    match making.all(&survey, &mut |buffer| filler.fill(buffer)) {
+    let builder = TreeBuilder { root: root.as_fd(), stop: setting.stop, prepare: target.prepare };
+    match builder.create_all(&survey, &mut |buffer| filler.fill(buffer)) {
         Ok(()) => {}
         Err(MakeError::Stopped) => {
             return Err(EngineError::Prepare(PrepareError::Stopped { signal: setting.stop.signal() }));
@@ -106,7 +106,7 @@ enum MakeError {
     Call { what: &'static str, path: String, source: std::io::Error },
 }
 
-struct Making<'a> {
+struct TreeBuilder<'a> {
     root: BorrowedFd<'a>,
     stop: StopFlag,
     prepare: Prepare,
@@ -120,8 +120,8 @@ enum Made {
     Link,
 }
 
-impl Making<'_> {
-    fn all(&self, survey: &CallSurvey, fill: &mut dyn FnMut(&mut [u8])) -> Result<(), MakeError> {
+impl TreeBuilder<'_> {
+    fn create_all(&self, survey: &CallSurvey, fill: &mut dyn FnMut(&mut [u8])) -> Result<(), MakeError> {
         let mut made: BTreeMap<String, Made> = BTreeMap::new();
         let above = |path: &[&str], made: &mut BTreeMap<String, Made>| {
             for length in 1..path.len() {
@@ -173,7 +173,7 @@ impl Making<'_> {
             if self.stop.requested() {
                 return Err(MakeError::Stopped);
             }
-            self.one(path, *kind, &mut piece, fill)?;
+            self.create_one(path, *kind, &mut piece, fill)?;
         }
         crate::os::sync_file_system(self.root).map_err(|source| MakeError::Call {
             what: "flush",
@@ -182,7 +182,7 @@ impl Making<'_> {
         })
     }
 
-    fn one(
+    fn create_one(
         &self,
         path: &str,
         kind: Made,

@@ -201,11 +201,11 @@ mod tests {
     fn bursts_and_replies_stay_with_their_line() {
         let burst = AccessLine { burst: 3, reply: Bytes(1024), ..line(8192, 50, 100, 0) };
         let all = ops(vec![burst, line(512, 50, 0, 100)], 3000);
-        let told: Vec<(u32, &str)> = all.iter().map(|op| (op.length, op.kind.name())).collect();
-        let at = told.iter().position(|op| op.0 == 8192).unwrap();
+        let listed: Vec<(u32, &str)> = all.iter().map(|op| (op.length, op.kind.name())).collect();
+        let at = listed.iter().position(|op| op.0 == 8192).unwrap();
         let pair = [(8192, "read"), (1024, "write")];
-        assert_eq!(told[at..at + 6], [pair, pair, pair].concat());
-        assert!(told.iter().filter(|op| op.0 == 1024).all(|op| op.1 == "write"));
+        assert_eq!(listed[at..at + 6], [pair, pair, pair].concat());
+        assert!(listed.iter().filter(|op| op.0 == 1024).all(|op| op.1 == "write"));
     }
 
     #[test]

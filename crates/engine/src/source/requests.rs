@@ -189,12 +189,12 @@ mod tests {
     /// Returns the alternating ops of two workers: kind, file, offset, length.
     fn in_turns(requests: Requests) -> String {
         let mut sources = sources(requests, 2);
-        let mut told = Vec::new();
+        let mut ops = Vec::new();
         for turn in 0.. {
             let Some(op) = sources[turn % 2].next() else { break };
-            told.push(format!("{}{}@{}+{}", &op.kind.name()[..2], op.file, op.offset, op.length));
+            ops.push(format!("{}{}@{}+{}", &op.kind.name()[..2], op.file, op.offset, op.length));
         }
-        told.join(" ")
+        ops.join(" ")
     }
 
     /// Protects: no two workers take the same request, over all files and again from the first.
@@ -208,13 +208,13 @@ mod tests {
     #[test]
     fn all_files_are_flushed_in_turn_after_every_few_requests() {
         let flush = RequestFlush { every: 2, ..PLAIN.flush };
-        let told = in_turns(Requests { flush, ..PLAIN });
-        assert_eq!(told, "wr0@0+4096 wr0@4096+4096 fs0@0+0 fs1@0+0 wr0@8192+1808 wr1@0+4096");
-        let told = in_turns(Requests { flush, does: RequestOps::Read, ..PLAIN });
-        assert!(!told.contains("fs"), "{told}");
+        let ops = in_turns(Requests { flush, ..PLAIN });
+        assert_eq!(ops, "wr0@0+4096 wr0@4096+4096 fs0@0+0 fs1@0+0 wr0@8192+1808 wr1@0+4096");
+        let ops = in_turns(Requests { flush, does: RequestOps::Read, ..PLAIN });
+        assert!(!ops.contains("fs"), "{ops}");
         // Six requests do not reach this ratio: nothing is written, and nothing is flushed.
-        let told = in_turns(Requests { flush, does: RequestOps::Mix { reads_per_write: 100.0 }, ..PLAIN });
-        assert!(!told.contains("fs"), "{told}");
+        let ops = in_turns(Requests { flush, does: RequestOps::Mix { reads_per_write: 100.0 }, ..PLAIN });
+        assert!(!ops.contains("fs"), "{ops}");
     }
 
     #[test]

@@ -81,10 +81,10 @@ impl Sampler {
         }
         if !is_whole || took > self.usual_ticks + self.stall_ticks {
             self.calm = 0;
-            self.usual(self.usual_ticks + self.stall_ticks);
+            self.update_usual(self.usual_ticks + self.stall_ticks);
             return None;
         }
-        self.usual(took);
+        self.update_usual(took);
         self.calm += 1;
         (self.calm >= CALM && self.usual_ticks <= self.short_ticks).then(|| OpGroup {
             kind,
@@ -110,7 +110,7 @@ impl Sampler {
             recorder.record(kind, length, stalled_ns);
             recorder.record_like(kind, u64::from(ops - 1), length, like_ns, took_ns - stalled_ns.min(took_ns));
         } else {
-            self.usual(took / Ticks::from(ops));
+            self.update_usual(took / Ticks::from(ops));
             recorder.record_like(kind, u64::from(ops), length, like_ns, took_ns);
         }
     }
@@ -126,7 +126,7 @@ impl Sampler {
     }
 
     #[inline(always)]
-    fn usual(&mut self, took: Ticks) {
+    fn update_usual(&mut self, took: Ticks) {
         self.usual_ticks = (self.usual_ticks * ((1 << WEIGHT_BITS) - 1) + took) >> WEIGHT_BITS;
     }
 }
@@ -180,8 +180,8 @@ mod tests {
         assert!(read.untimed_count > 90_000, "{}", read.untimed_count);
         // The times are spread evenly from 500 to 899.
         for (quantile, ns) in [(0.1, 540.0), (0.5, 700.0), (0.9, 860.0)] {
-            let told = read.service.quantile(quantile).unwrap() as f64;
-            assert!((told / ns - 1.0).abs() < 0.03, "{quantile}: {told}");
+            let found = read.service.quantile(quantile).unwrap() as f64;
+            assert!((found / ns - 1.0).abs() < 0.03, "{quantile}: {found}");
         }
     }
 

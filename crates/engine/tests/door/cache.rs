@@ -120,8 +120,8 @@ fn root_memory_is_never_cold_and_reports_that() {
     let place = Place::on(memory.path());
     let error = place.try_run(&text("cold", ""), &mut Nobody).unwrap_err();
     assert!(error.is_plan());
-    let said = error.to_string();
-    assert!(["second", "cold", "tmpfs", "never cold", "as-is"].iter().all(|word| said.contains(word)), "{said}");
+    let message = error.to_string();
+    assert!(["second", "cold", "tmpfs", "never cold", "as-is"].iter().all(|word| message.contains(word)), "{message}");
     let (before, _) = around(&place, "warm", "");
     assert!(before.resident_bytes >= SIZE_BYTES * 99 / 100, "memory is always warm");
 }
@@ -136,8 +136,8 @@ fn root_a_target_without_direct_io_is_cold_instead_and_the_result_says_so() {
     };
     let place = Place::on(file_system.path());
     let measurement = place.run(&text("direct", ""));
-    let said = measurement.phases[1].fallbacks.join("\n");
-    assert!(said.contains("direct:") && said.contains("cold page cache used instead"), "{said}");
+    let message = measurement.phases[1].fallbacks.join("\n");
+    assert!(message.contains("direct:") && message.contains("cold page cache used instead"), "{message}");
 }
 
 #[test]

@@ -179,9 +179,9 @@ fn text(path: &str, replay: &str, target: &str) -> String {
 
 /// Keeps the list of files that exist when the workers are ready.
 #[derive(Default)]
-struct Looks(Vec<PathBuf>);
+struct FileLister(Vec<PathBuf>);
 
-impl Observer for Looks {
+impl Observer for FileLister {
     fn targets_ready(&mut self, targets: &[plumb_engine::TargetView<'_>]) {
         fn below(path: &Path, found: &mut Vec<PathBuf>, root: &Path) {
             for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
@@ -202,11 +202,11 @@ impl Observer for Looks {
 fn replayed(path: &str, replay: &str, target: &str) -> (PhaseMeasurement, ReplayMeasurement, Vec<PathBuf>) {
     let mut place = Place::new();
     place.recordings = Some(&Calls);
-    let mut looks = Looks::default();
-    let mut measurement = place.watch(&text(path, replay, target), &mut looks);
+    let mut lister = FileLister::default();
+    let mut measurement = place.watch(&text(path, replay, target), &mut lister);
     let phase = measurement.phases.remove(0);
     let kept = *phase.replay.clone().expect("a replay has a replay measurement");
-    (phase, kept, looks.0)
+    (phase, kept, lister.0)
 }
 
 #[test]

@@ -127,23 +127,23 @@ pub(crate) fn workload(text: &str) -> Workload {
 type Hook<'a> = Box<dyn FnMut(&str, &[TargetView<'_>]) + 'a>;
 
 /// Called with the value reported to the observer.
-type Told<'a, T> = Box<dyn FnMut(&T) + 'a>;
+type Reported<'a, T> = Box<dyn FnMut(&T) + 'a>;
 
 /// Called with the reported text.
-type Heard<'a> = Box<dyn FnMut(&str) + 'a>;
+type TextHook<'a> = Box<dyn FnMut(&str) + 'a>;
 
 /// Observes a run, logs the calls in order, and runs a test's hook at each point.
 #[derive(Default)]
 pub(crate) struct Spy<'a> {
     /// `ready`, `begins NAME`, `clock NAME`, `stopped NAME`, `simulated NAME`; neither preparations nor intervals.
-    pub told: Vec<String>,
+    pub log: Vec<String>,
     pub preparing: Vec<String>,
     pub intervals: Vec<Live>,
     pub observations: Vec<PhaseObservations>,
     pub at_begin: Option<Hook<'a>>,
     pub at_end: Option<Hook<'a>>,
-    pub at_interval: Option<Told<'a, Live>>,
-    pub at_preparing: Option<Heard<'a>>,
+    pub at_interval: Option<Reported<'a, Live>>,
+    pub at_preparing: Option<TextHook<'a>>,
 }
 
 impl<'a> Spy<'a> {
@@ -165,18 +165,18 @@ impl Observer for Spy<'_> {
     }
 
     fn targets_ready(&mut self, _targets: &[TargetView<'_>]) {
-        self.told.push("ready".to_owned());
+        self.log.push("ready".to_owned());
     }
 
     fn phase_begins(&mut self, phase: &str, targets: &[TargetView<'_>]) {
-        self.told.push(format!("begins {phase}"));
+        self.log.push(format!("begins {phase}"));
         if let Some(hook) = &mut self.at_begin {
             hook(phase, targets);
         }
     }
 
     fn clock_starts(&mut self, phase: &str) {
-        self.told.push(format!("clock {phase}"));
+        self.log.push(format!("clock {phase}"));
     }
 
     fn interval(&mut self, live: &Live) {
@@ -187,14 +187,14 @@ impl Observer for Spy<'_> {
     }
 
     fn clock_stopped(&mut self, phase: &str, targets: &[TargetView<'_>], _processes: &[u32]) {
-        self.told.push(format!("stopped {phase}"));
+        self.log.push(format!("stopped {phase}"));
         if let Some(hook) = &mut self.at_end {
             hook(phase, targets);
         }
     }
 
     fn simulated(&mut self, phase: PhaseObservations) {
-        self.told.push(format!("simulated {}", phase.name));
+        self.log.push(format!("simulated {}", phase.name));
         self.observations.push(phase);
     }
 }

@@ -77,14 +77,14 @@ fn the_workers_of_a_run_are_gone_when_it_returns() {
 #[test]
 fn an_unavailable_processor_is_an_error_that_names_the_worker() {
     for run_as in ["thread", "process"] {
-        let said = within(WATCHDOG, move || {
+        let message = within(WATCHDOG, move || {
             let workers =
                 format!("name = \"pinned\"\nrun-as = \"{run_as}\"\ncount = 3\ncpus = [0, 1023]\nwork.blocks = {{}}");
             let outcome = Place::new().try_run(&text("1MiB", "stop.time = \"1h\"", &workers), &mut Nobody);
             assert!(children().is_none_or(|children| children.is_empty()), "the other processes are gone");
             outcome.unwrap_err().to_string()
         });
-        assert!(said.contains("pinned/1") && said.contains("CPU 1023"), "{run_as}: {said}");
+        assert!(message.contains("pinned/1") && message.contains("CPU 1023"), "{run_as}: {message}");
     }
 }
 

@@ -219,6 +219,6 @@ fn observers_are_called_in_order() {
         ),
         &mut spy,
     );
-    assert_eq!(spy.told, ["ready", "begins a", "clock a", "stopped a", "begins b", "clock b", "stopped b"]);
+    assert_eq!(spy.log, ["ready", "begins a", "clock a", "stopped a", "begins b", "clock b", "stopped b"]);
     assert!(spy.preparing.iter().any(|what| what.starts_with("writing data")));
 }

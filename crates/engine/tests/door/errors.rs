@@ -229,7 +229,7 @@ fn an_impossible_later_phase_is_found_before_the_first() {
         &mut spy,
     );
     assert!(outcome.unwrap_err().to_string().contains("too-large"));
-    assert_eq!(spy.told, Vec::<String>::new(), "nothing has started");
+    assert_eq!(spy.log, Vec::<String>::new(), "nothing has started");
 }
 
 #[test]
@@ -256,8 +256,8 @@ fn an_impossible_plan_is_an_error_that_names_phase_and_group() {
         .map(|measurement| panic!("{measurement:?}"))
         .unwrap_err();
     assert!(error.is_plan(), "{error}");
-    let said = error.to_string();
-    assert!(["too-large", "movers", "2097152"].iter().all(|word| said.contains(word)), "{said}");
+    let message = error.to_string();
+    assert!(["too-large", "movers", "2097152"].iter().all(|word| message.contains(word)), "{message}");
 }
 
 const LATER: &str = r#"

@@ -56,7 +56,7 @@ const CHURN: &str = r#"work.flow = { count-transactions = true, steps = [
     ] } },
 ] }"#;
 
-const LOOK: &str =
+const STAT_ALL: &str =
     r#"work.flow.steps = [{ open = { file = "sequential" } }, "read-whole", "close", { stat = { file = "random" } }]"#;
 
 #[test]
@@ -69,8 +69,10 @@ fn processes_leave_the_same_files_as_threads_and_the_next_phase_finds_them() {
             for run_as in ["thread", "process"] {
                 let first = format!("count = {workers}\nrun-as = \"{run_as}\"\n{limit}\n{CHURN}");
                 for second in ["thread", "process"] {
-                    let text =
-                        text(&first, &format!("count = {workers}\nrun-as = \"{second}\"\nlimit.passes = 150\n{LOOK}"));
+                    let text = text(
+                        &first,
+                        &format!("count = {workers}\nrun-as = \"{second}\"\nlimit.passes = 150\n{STAT_ALL}"),
+                    );
                     let (measurement, listings) = listed(&place, &text);
                     for phase in &measurement.phases {
                         consistent(phase);
@@ -99,7 +101,7 @@ fn another_number_of_workers_takes_over() {
         for run_as in ["thread", "process"] {
             let text = text(
                 &format!("count = {first}\nrun-as = \"{run_as}\"\nlimit.ops = 150\n{CHURN}"),
-                &format!("count = {second}\nrun-as = \"{run_as}\"\nlimit.passes = 100\n{LOOK}"),
+                &format!("count = {second}\nrun-as = \"{run_as}\"\nlimit.passes = 100\n{STAT_ALL}"),
             );
             let (measurement, listings) = listed(&place, &text);
             assert_eq!(measurement.phases[1].faults, [], "{first} then {second} as {run_as}");
@@ -115,7 +117,7 @@ fn the_state_of_a_process_stopped_by_time_is_recovered() {
     for pace in ["", "pace.open.rate = \"300/s\""] {
         let text = text(
             &format!("count = 2\nrun-as = \"process\"\n{pace}\n{CHURN}"),
-            &format!("count = 2\nlimit.passes = 100\n{LOOK}"),
+            &format!("count = 2\nlimit.passes = 100\n{STAT_ALL}"),
         )
         .replace("name = \"change\"", "name = \"change\"\nstop.time = \"300ms\"");
         let measurement = place.run(&text);
@@ -130,7 +132,7 @@ fn a_common_limit_of_flows_is_exact() {
     for run_as in ["thread", "process"] {
         let text = text(
             &format!("count = 3\nrun-as = \"{run_as}\"\n{CHURN}"),
-            &format!("count = 3\nlimit.passes = 50\n{LOOK}"),
+            &format!("count = 3\nlimit.passes = 50\n{STAT_ALL}"),
         )
         .replace("name = \"change\"", "name = \"change\"\nstop.ops = 500");
         let measurement = place.run(&text);
@@ -146,7 +148,7 @@ fn passes_are_whole_and_transactions_count_them() {
         &place,
         &text(
             "count = 3\nlimit.passes = 20\nwork.flow = { count-transactions = true, steps = [\"create\", \"write-whole\", \"close\"] }",
-            &format!("limit.passes = 10\n{LOOK}"),
+            &format!("limit.passes = 10\n{STAT_ALL}"),
         ),
     );
     let phase = &measurement.phases[0];

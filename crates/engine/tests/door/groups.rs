@@ -288,8 +288,8 @@ fn any_block_io_supports_memory_process_and_log_settings() {
     let mut offsets: Vec<u64> = ops.iter().map(|op| op.offset).collect();
     offsets.sort_unstable();
     assert!(offsets.iter().zip(0..).all(|(&offset, number)| offset == number * 4096));
-    let said = |when: &str| std::fs::read_to_string(place.base().join(format!("own.{when}.txt"))).unwrap();
-    assert_eq!((said("prerun"), said("postrun")), ("before\n".to_owned(), "after\n".to_owned()));
+    let output = |when: &str| std::fs::read_to_string(place.base().join(format!("own.{when}.txt"))).unwrap();
+    assert_eq!((output("prerun"), output("postrun")), ("before\n".to_owned(), "after\n".to_owned()));
 }
 
 // Protects: the requested logs of a job's single ops and of its queue are complete, in threads and in processes.

@@ -192,11 +192,11 @@ fn direct_jobs_bypass_the_cache_or_name_the_file_system() {
     let Some(memory) = Mounted::tmpfs(64 << 20) else { return };
     let outcome = Place::on(memory.path()).try_run(&text, &mut plumb_engine::Nobody);
     // Since Linux 6.6, tmpfs accepts O_DIRECT and ignores it.
-    let said = match outcome {
+    let message = match outcome {
         Err(error) => error.to_string(),
         Ok(measurement) => measurement.phases[0].workers[0].ended_by.clone().unwrap_or_default(),
     };
-    assert!(said.is_empty() || (said.contains("O_DIRECT") && said.contains("tmpfs")), "{said}");
+    assert!(message.is_empty() || (message.contains("O_DIRECT") && message.contains("tmpfs")), "{message}");
 }
 
 #[test]
@@ -216,10 +216,10 @@ fn missing_directories_and_files_are_named() {
     let fails = |names: &str, job: JobText| {
         place.try_run(&jobs(names, &[job]), &mut plumb_engine::Nobody).unwrap_err().to_string()
     };
-    let said = fails("numbered = { path = \"nowhere/job.{}\", count = 1 }", JobText::reads("job"));
-    assert!(said.contains("nowhere") && said.contains("mkdir -p"), "{said}");
-    let said = fails("said = [\"absent\"]", JobText::reads("job").job("files.prepare.create = false"));
-    assert!(said.contains("absent") && said.contains("allow_file_create"), "{said}");
+    let message = fails("numbered = { path = \"nowhere/job.{}\", count = 1 }", JobText::reads("job"));
+    assert!(message.contains("nowhere") && message.contains("mkdir -p"), "{message}");
+    let message = fails("said = [\"absent\"]", JobText::reads("job").job("files.prepare.create = false"));
+    assert!(message.contains("absent") && message.contains("allow_file_create"), "{message}");
     assert_eq!(tree_files(place.base()), Vec::<std::path::PathBuf>::new(), "nothing was created");
 }
 
@@ -314,8 +314,8 @@ fn commands_run_before_and_after_and_one_that_fails_fails_the_job() {
     assert_eq!(text("both.prerun.txt"), "named\n");
     let job = JobText::reads("job").job("process.run-before = \"exit 7\"");
     let phase = place.phase(&jobs(names, &[job]));
-    let said = phase.workers[0].ended_by.clone().unwrap_or_default();
-    assert!(said.contains("exit 7"), "{said}");
+    let message = phase.workers[0].ended_by.clone().unwrap_or_default();
+    assert!(message.contains("exit 7"), "{message}");
 }
 
 #[test]

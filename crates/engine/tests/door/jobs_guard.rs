@@ -21,9 +21,9 @@ fn a_users_file_is_refused_with_the_option_that_allows_it() {
     let path = place.base().join("precious");
     std::fs::write(&path, "do not lose").unwrap();
     let text = jobs("said = [\"precious\"]", &[JobText::writes("job")]);
-    let said = refused(&place, &text);
+    let message = refused(&place, &text);
     let setting = format!("PLUMB_ALLOW={}", path.display());
-    assert!(said.contains(&setting), "{said}");
+    assert!(message.contains(&setting), "{message}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "do not lose");
     place.permissions = Permissions::parse(path.to_str().unwrap());
     fine(&place.phase(&text));
@@ -196,10 +196,10 @@ fn a_device_is_read_freely_but_written_only_if_named() {
     assert_eq!(count(&phase, OpKind::Read), 256);
     let text = jobs(&names, &[JobText::writes("first"), JobText::writes("second").group("run-as = \"process\"")]);
     std::fs::write(&device.device, "precious").unwrap();
-    let said = refused(&place, &text);
-    assert!(said.contains("PLUMB_ALLOW=loop:"), "{said}");
+    let message = refused(&place, &text);
+    assert!(message.contains("PLUMB_ALLOW=loop:"), "{message}");
     for permission in
-        [device.device.clone(), said.split("PLUMB_ALLOW=").nth(1).unwrap().trim_end_matches(')').to_owned()]
+        [device.device.clone(), message.split("PLUMB_ALLOW=").nth(1).unwrap().trim_end_matches(')').to_owned()]
     {
         place.permissions = Permissions::parse(&permission);
         let phase = place.phase(&text);
@@ -217,8 +217,8 @@ fn a_mounted_device_also_needs_a_permission_of_the_job() {
     // Beyond the blocks that the file system has written so far, to leave it intact.
     let job =
         |more: &str| JobText::writes("job").stream("ranges = [{ start = \"15MiB\", length = \"4KiB\" }]").job(more);
-    let said = refused(&place, &jobs(&names, &[job("")]));
-    assert!(said.contains("mounted"), "{said}");
+    let message = refused(&place, &jobs(&names, &[job("")]));
+    assert!(message.contains("mounted"), "{message}");
     if Path::new("/sys/fs/ext4").exists() {
         // A kernel may refuse all writes to mounted devices (CONFIG_BLK_DEV_WRITE_MOUNTED).
         match place.try_run(&jobs(&names, &[job("files.allow-mounted = true")]), &mut Nobody) {

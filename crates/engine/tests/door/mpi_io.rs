@@ -257,15 +257,15 @@ fn a_wall_is_met_in_step() {
 /// Protects: nothing starts without a library, with too few ranks, or with a name that MPI-IO would misinterpret.
 #[test]
 fn files_that_cannot_be_opened_are_reported_before_the_start() {
-    let told = |place: &Place, text: &str| place.try_run(text, &mut Nobody).unwrap_err().to_string();
+    let error = |place: &Place, text: &str| place.try_run(text, &mut Nobody).unwrap_err().to_string();
     let text = workload("write", MADE, "", "", "");
-    assert!(told(&Place::new(), &text).contains("no MPI library was started"));
+    assert!(error(&Place::new(), &text).contains("no MPI library was started"));
     let library = Library::new();
     let place = place(&library);
     assert!(
-        told(&place, &text.replace("ranks = 2", "ranks = 3"))
+        error(&place, &text.replace("ranks = 2", "ranks = 3"))
             .contains("3 ranks open its files together, but there are 2")
     );
-    assert!(told(&place, &text.replace("[\"f\"]", "[\"ufs:f\"]")).contains("contains a colon"));
+    assert!(error(&place, &text.replace("[\"f\"]", "[\"ufs:f\"]")).contains("contains a colon"));
     assert_eq!(library.calls(), "");
 }

@@ -85,9 +85,9 @@ fn text(path: &str, recording: &str, group: &str) -> String {
 
 /// Keeps the log of ops.
 #[derive(Default)]
-struct Ears(Vec<LoggedOp>);
+struct OpLog(Vec<LoggedOp>);
 
-impl Observer for Ears {
+impl Observer for OpLog {
     fn op_log(&mut self, _phase: &str, _worker: &str, ops: &mut dyn Iterator<Item = LoggedOp>) {
         self.0.extend(ops);
         self.0.sort_by_key(|op| op.submit_ns);
@@ -95,9 +95,9 @@ impl Observer for Ears {
 }
 
 fn replayed(path: &str, recording: &str, group: &str) -> (PhaseMeasurement, Vec<LoggedOp>) {
-    let mut ears = Ears::default();
-    let mut measurement = place().watch(&text(path, recording, group), &mut ears);
-    (measurement.phases.remove(0), ears.0)
+    let mut log = OpLog::default();
+    let mut measurement = place().watch(&text(path, recording, group), &mut log);
+    (measurement.phases.remove(0), log.0)
 }
 
 fn expected() -> Vec<(OpKind, u32, u64, u64)> {

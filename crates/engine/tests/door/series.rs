@@ -27,7 +27,7 @@ fn ops_of_the_ramp_run_and_are_not_measured() {
         // One op is due every 10 ms; an op due in the ramp counts only if it started late, after the ramp.
         let due = (phase.wall_ns + lag.max().unwrap()).div_ceil(SECOND_NS / 100) + 1;
         assert!((1..=due).contains(&phase.count()), "{run_as}: {} of the 200 starts, {due} due", phase.count());
-        assert_eq!(spy.told, ["ready", "begins only", "clock only", "stopped only"]);
+        assert_eq!(spy.log, ["ready", "begins only", "clock only", "stopped only"]);
         assert!(phase.wall_ns < 2 * SECOND_NS, "{run_as}: the ramp is excluded: {}", phase.wall_ns);
     }
 }

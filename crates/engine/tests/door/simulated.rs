@@ -74,7 +74,7 @@ fn a_stall_is_a_gap_in_the_series() {
     let phase = place.watch(&text("sim:hdd?stall=5s", "stop.time = \"20s\"", ""), &mut spy).phases.remove(0);
     let zeros = phase.intervals.iter().filter(|interval| interval.ops.values().all(|counts| counts.count == 0)).count();
     assert!(zeros >= 3, "{:?}", phase.intervals);
-    assert_eq!(spy.told, ["ready", "clock only", "simulated only"]);
+    assert_eq!(spy.log, ["ready", "clock only", "simulated only"]);
     assert!(spy.intervals.len() >= 20);
     assert_eq!(spy.observations.len(), 1);
 }

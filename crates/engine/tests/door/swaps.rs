@@ -101,10 +101,10 @@ fn blocks(target: &str) -> String {
 /// Files of jobs, named by the user or by the tool: fio, vdbench, IOMeter, elbencho's data.
 #[test]
 fn job_files_are_not_written_elsewhere() {
-    let said = ("said = [\"d/f\"]", "[]", 1);
+    let typed_name = ("said = [\"d/f\"]", "[]", 1);
     // Links are followed in the part of a path that the user typed: here the parent directory.
-    let made = ("numbered = { path = \"d/f.{}\", count = 20 }", "[\".\"]", 20);
-    for (names, typed, files) in [said, made] {
+    let generated = ("numbered = { path = \"d/f.{}\", count = 20 }", "[\".\"]", 20);
+    for (names, typed, files) in [typed_name, generated] {
         let place = Place::new();
         fs::create_dir(place.base().join("d")).unwrap();
         let all: Vec<String> = (0..20).map(|file| format!("f.{file}")).chain(["f".to_owned()]).collect();

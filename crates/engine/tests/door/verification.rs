@@ -266,8 +266,8 @@ fn blocks_have_fio_stamps_on_request() {
             }
         }
     }
-    let wrong = place.run(&text("", "work.blocks = {}\nverify = { method = \"md5\" }\non-error = \"continue\""));
-    assert!(wrong.phases[1].faults[0].message.contains("offset"), "{:?}", wrong.phases[1].faults[0]);
+    let other_method = place.run(&text("", "work.blocks = {}\nverify = { method = \"md5\" }\non-error = \"continue\""));
+    assert!(other_method.phases[1].faults[0].message.contains("offset"), "{:?}", other_method.phases[1].faults[0]);
 }
 
 /// Headers overwrite the content that fills the buffers.

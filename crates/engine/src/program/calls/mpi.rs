@@ -29,7 +29,7 @@ pub(in crate::program) struct MpiCalls {
     /// Descriptors that were open before a file was opened.
     before: Vec<Descriptor>,
     /// Message of the last failed call.
-    words: Option<String>,
+    message: Option<String>,
     /// Number of ranks that opened the current file.
     ranks: u32,
     /// Whether a collective call of several ranks failed.
@@ -40,11 +40,11 @@ pub(in crate::program) struct MpiCalls {
 
 impl MpiCalls {
     pub(in crate::program) fn new(io: Arc<dyn MpiIo>) -> MpiCalls {
-        MpiCalls { io, before: Vec::new(), words: None, ranks: 1, failed_together: false, unopened: None }
+        MpiCalls { io, before: Vec::new(), message: None, ranks: 1, failed_together: false, unopened: None }
     }
 
     fn failed(&mut self, MpiIoError { message, errno }: MpiIoError, together: bool) -> Errno {
-        self.words = Some(message);
+        self.message = Some(message);
         self.failed_together |= together && self.ranks > 1;
         Errno(errno)
     }
@@ -113,7 +113,7 @@ impl Calls {
         };
         let unopened = match &self.files {
             Files::Names(names) if ranks > 1 => {
-                names.table.path(op.file as u32).and_then(|path| why_not(path, changes))
+                names.table.path(op.file as u32).and_then(|path| open_error(path, changes))
             }
             _ => None,
         };
@@ -273,9 +273,9 @@ impl Calls {
 
     /// Returns the message of a call that has just failed.
     #[cold]
-    pub(super) fn words_of(&mut self, errno: Errno) -> String {
-        match self.mpi.as_mut().and_then(|mpi| mpi.words.take()) {
-            Some(words) => words,
+    pub(super) fn error_message(&mut self, errno: Errno) -> String {
+        match self.mpi.as_mut().and_then(|mpi| mpi.message.take()) {
+            Some(message) => message,
             None => errno.text(),
         }
     }
@@ -284,7 +284,7 @@ impl Calls {
 /// Returns the reason why this process alone could not open a file, so that no rank opens it. In Open MPI's OMPIO
 /// (4.1.4), a rank whose open fails waits for the others in its clean-up, and they wait for it in theirs, forever. If
 /// rank 0 has yet to create the file, only its directory is checked.
-fn why_not(path: &CStr, changes: bool) -> Option<Errno> {
+fn open_error(path: &CStr, changes: bool) -> Option<Errno> {
     use rustix::fs::Access;
     let wanted = if changes { Access::READ_OK | Access::WRITE_OK } else { Access::READ_OK };
     let errno = |error: rustix::io::Errno| Errno(error.raw_os_error());

@@ -38,7 +38,7 @@ pub(in crate::program) struct SetPlace {
     /// Path of the root of the set that files are copied to.
     copies: Option<PathBuf>,
     /// Whether the current op is on a copy.
-    is_there: bool,
+    is_on_copy: bool,
     shape: Arc<TreeShape>,
     path: PathWriter,
     other: PathWriter,
@@ -68,7 +68,7 @@ impl SetPlace {
             others: OpenDirs::below(again, shape.leaves().min(OTHER_DIRECTORIES)),
             place,
             copies,
-            is_there: false,
+            is_on_copy: false,
             path: PathWriter::new(shape.clone()),
             other: PathWriter::new(shape.clone()),
             shape,
@@ -80,7 +80,7 @@ impl SetPlace {
     /// Writes the paths of an op, before the clock is read.
     #[inline]
     pub(in crate::program) fn write_paths(&mut self, op: &CallOp) {
-        self.is_there = op.is_there();
+        self.is_on_copy = op.is_on_copy();
         match op.kind {
             OpKind::Read
             | OpKind::Write
@@ -117,7 +117,7 @@ impl SetPlace {
     /// Returns the number of the root for the current op.
     #[inline]
     fn base(&self) -> u32 {
-        u32::from(self.is_there && self.copies.is_some())
+        u32::from(self.is_on_copy && self.copies.is_some())
     }
 
     /// Runs `call` on the directory and the name of the current op.
@@ -144,7 +144,7 @@ impl SetPlace {
         let base = self.base();
         let SetPlace { dirs, others, path, other, .. } = self;
         dirs.call(base, path.as_c_str(), |dir, name| match others.at(base, other.as_c_str()) {
-            Ok(spot) => call((dir, name), (spot.dir, spot.name)),
+            Ok(place) => call((dir, name), (place.dir, place.name)),
             Err(error) => Err(rustix::io::Errno::from_raw_os_error(error.0)),
         })
     }
@@ -154,7 +154,7 @@ impl SetPlace {
         let mut path = PathBuffer::new();
         write_path(&self.shape, op, &mut path);
         let place = match &self.copies {
-            Some(place) if op.is_there() => place,
+            Some(place) if op.is_on_copy() => place,
             _ => &self.place,
         };
         place.join(path.as_path())

@@ -39,7 +39,7 @@ pub(crate) enum SetEntry {
 
 /// State of a name, as one process sends it to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Told {
+enum EntryCode {
     Free,
     /// A file with the size that the shape gives it.
     AsMade,
@@ -48,13 +48,13 @@ enum Told {
     Sized(u64),
 }
 
-impl Told {
+impl EntryCode {
     fn to_byte(self) -> u8 {
         match self {
-            Told::Free => 0,
-            Told::AsMade => 1,
-            Told::Symlink => 2,
-            Told::Sized(_) => 3,
+            EntryCode::Free => 0,
+            EntryCode::AsMade => 1,
+            EntryCode::Symlink => 2,
+            EntryCode::Sized(_) => 3,
         }
     }
 }
@@ -125,26 +125,26 @@ impl TreeState {
         if self.shares.is_empty() {
             return bytes;
         }
-        let mut run: Option<(Told, u64)> = None;
-        let mut end = |run: Option<(Told, u64)>| {
-            if let Some((told, names)) = run {
-                bytes.push(told.to_byte());
+        let mut run: Option<(EntryCode, u64)> = None;
+        let mut end = |run: Option<(EntryCode, u64)>| {
+            if let Some((code, names)) = run {
+                bytes.push(code.to_byte());
                 bytes.extend(names.to_le_bytes());
-                if let Told::Sized(size) = told {
+                if let EntryCode::Sized(size) = code {
                     bytes.extend(size.to_le_bytes());
                 }
             }
         };
         for number in 0..self.shape.files() {
-            let told = match self.entry(FileId(number)) {
-                None => Told::Free,
-                Some(SetEntry::Symlink) => Told::Symlink,
-                Some(SetEntry::File { size }) if size == self.shape.size_of(FileId(number)) => Told::AsMade,
-                Some(SetEntry::File { size }) => Told::Sized(size),
+            let code = match self.entry(FileId(number)) {
+                None => EntryCode::Free,
+                Some(SetEntry::Symlink) => EntryCode::Symlink,
+                Some(SetEntry::File { size }) if size == self.shape.size_of(FileId(number)) => EntryCode::AsMade,
+                Some(SetEntry::File { size }) => EntryCode::Sized(size),
             };
             match &mut run {
-                Some((same, names)) if *same == told => *names += 1,
-                run => end(run.replace((told, 1))),
+                Some((same, names)) if *same == code => *names += 1,
+                run => end(run.replace((code, 1))),
             }
         }
         end(run);
@@ -158,38 +158,38 @@ impl TreeState {
             return Some(TreeState::new(shape));
         }
         let len = u32::try_from(shape.files()).ok().filter(|&len| u64::from(len) <= MAX_SHARE)?;
-        let mut told: Vec<Told> = Vec::with_capacity(len as usize);
+        let mut codes: Vec<EntryCode> = Vec::with_capacity(len as usize);
         while let Some((&kind, rest)) = bytes.split_first() {
             bytes = rest;
             let names = number(&mut bytes)?;
             let kind = match kind {
-                0 => Told::Free,
-                1 => Told::AsMade,
-                2 => Told::Symlink,
-                3 => Told::Sized(number(&mut bytes)?),
+                0 => EntryCode::Free,
+                1 => EntryCode::AsMade,
+                2 => EntryCode::Symlink,
+                3 => EntryCode::Sized(number(&mut bytes)?),
                 _ => return None,
             };
-            if names > u64::from(len) - told.len() as u64 {
+            if names > u64::from(len) - codes.len() as u64 {
                 return None;
             }
-            told.resize(told.len() + names as usize, kind);
+            codes.resize(codes.len() + names as usize, kind);
         }
-        if told.len() != len as usize {
+        if codes.len() != len as usize {
             return None;
         }
-        let names = ShareNames::new(len, |number| match told[number as usize] {
-            Told::Free => None,
-            Told::Symlink => Some(Name::SYMLINK),
+        let names = ShareNames::new(len, |number| match codes[number as usize] {
+            EntryCode::Free => None,
+            EntryCode::Symlink => Some(Name::SYMLINK),
             // The file has the size that the shape gives it.
-            Told::AsMade => Some(Name::PREPARED_FILE),
-            Told::Sized(_) => Some(Name::NEW_FILE),
+            EntryCode::AsMade => Some(Name::PREPARED_FILE),
+            EntryCode::Sized(_) => Some(Name::NEW_FILE),
         });
         let mut state = SetState { names, ..SetState::empty(&shape, 0, 0) };
-        if told.iter().any(|told| matches!(told, Told::Sized(_))) {
+        if codes.iter().any(|code| matches!(code, EntryCode::Sized(_))) {
             state.follow_contents();
             let contents = state.contents.as_mut()?;
-            for (number, told) in (0..).zip(&told) {
-                if let Told::Sized(size) = told {
+            for (number, code) in (0..).zip(&codes) {
+                if let EntryCode::Sized(size) = code {
                     contents.set_size(contents.node_of(number), *size);
                 }
             }

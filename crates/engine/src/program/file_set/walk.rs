@@ -121,7 +121,7 @@ impl SetWalk {
         self.effect = Effect::Nothing;
         // The remains of a failed copy are removed when its file is copied again.
         self.copying = None;
-        if op.is_there() {
+        if op.is_on_copy() {
             return;
         }
         if matches!(op.kind, OpKind::Create | OpKind::Rename | OpKind::Link | OpKind::Symlink) {

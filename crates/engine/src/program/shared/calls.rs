@@ -50,7 +50,7 @@ impl Writes {
     }
 
     /// Waits for the writes to one file, which is about to be closed.
-    fn end_of(&mut self, file: BorrowedFd<'_>) -> Result<(), Errno> {
+    fn await_file(&mut self, file: BorrowedFd<'_>) -> Result<(), Errno> {
         let earlier = self.failed.take_if(|failed| failed.fd == file.as_raw_fd());
         let drained = self.aio.as_mut().map_or(Ok(()), |aio| aio.drain_file(file));
         earlier.map_or(drained, |failed| Err(failed.errno))
@@ -69,7 +69,7 @@ pub(super) struct SharedCalls<'a> {
     context: WorkerContext<'a>,
     handles: Vec<Option<Open>>,
     /// Last set and file number of each handle: a step may remove the file after it was closed.
-    had: Vec<Option<(usize, u32)>>,
+    last_files: Vec<Option<(usize, u32)>>,
     /// Handle that a step with `PickFrom::Turn` used last.
     turn: usize,
     /// Number of handles that such a step cycles through.
@@ -86,7 +86,7 @@ pub(super) struct SharedCalls<'a> {
     /// Bytes written since the last check of free space.
     written: u64,
     /// Bytes of the current write or append, or of each of its calls; drawn before its clock starts.
-    asked: u64,
+    request_bytes: u64,
 }
 
 impl<'a> SharedCalls<'a> {
@@ -100,7 +100,7 @@ impl<'a> SharedCalls<'a> {
         let program = context.program;
         SharedCalls {
             handles: (0..program.handles).map(|_| None).collect(),
-            had: vec![None; program.handles],
+            last_files: vec![None; program.handles],
             turn: 0,
             turn_handles,
             own: program.sets.iter().map(|_| Cell::new(0)).collect(),
@@ -111,7 +111,7 @@ impl<'a> SharedCalls<'a> {
             writes,
             entries: vec![MaybeUninit::uninit(); ENTRIES_BYTES].into_boxed_slice(),
             written: 0,
-            asked: 0,
+            request_bytes: 0,
             context,
         }
     }
@@ -239,16 +239,16 @@ impl<'a> SharedCalls<'a> {
     fn close(&mut self, handle: usize) -> Completion {
         let open = self.handles[handle].take().ok_or(Errno(libc::EBADF))?;
         self.last = Some((open.set, Entry::File(open.file)));
-        self.had[handle] = Some((open.set, open.file));
+        self.last_files[handle] = Some((open.set, open.file));
         self.set(open.set).state.files.closed(open.file);
-        let written = self.context.writes.borrow_mut().end_of(open.fd.as_fd());
+        let written = self.context.writes.borrow_mut().await_file(open.fd.as_fd());
         let closed = close(open.fd);
         written.and(closed)
     }
 
     fn remove(&mut self, number: u32, step: &CompiledStep) -> Completion {
         let open = self.handles[step.handle].as_ref().map(|open| (open.set, open.file));
-        let held = open.or_else(|| self.had[step.handle].take()).filter(|_| step.handle > 0);
+        let held = open.or_else(|| self.last_files[step.handle].take()).filter(|_| step.handle > 0);
         let own = held.filter(|(set, file)| self.set(*set).state.files.take(*file));
         let (set, file) = match own {
             Some(own) => own,
@@ -321,7 +321,7 @@ impl<'a> SharedCalls<'a> {
 
     fn write(&mut self, number: u32, moving: &Moving) -> Completion {
         let handle = self.opened(number)?;
-        let bytes = self.asked;
+        let bytes = self.request_bytes;
         if bytes == 0 {
             return Err(Errno(libc::EINVAL));
         }
@@ -372,7 +372,7 @@ impl<'a> SharedCalls<'a> {
             (None, 0) => size_of(self.fd(handle)?),
             (None, bytes) => bytes,
         };
-        let request = self.request(self.asked, handle, self.context.program.largest_write)?;
+        let request = self.request(self.request_bytes, handle, self.context.program.largest_write)?;
         let mut all = 0;
         while all < end {
             let piece = self.writes.piece(request.min(end - all));
@@ -388,7 +388,7 @@ impl<'a> SharedCalls<'a> {
 
     fn append(&mut self, number: u32) -> Completion {
         let handle = self.opened(number)?;
-        let bytes = self.asked;
+        let bytes = self.request_bytes;
         if bytes == 0 {
             return Ok(0);
         }
@@ -492,7 +492,7 @@ impl<'a> SharedCalls<'a> {
     fn start_write(&mut self, number: u32, moving: &Moving) -> Completion {
         let handle = self.opened(number)?;
         let largest = self.context.program.largest_started;
-        let bytes = self.asked;
+        let bytes = self.request_bytes;
         if bytes == 0 {
             return Err(Errno(libc::EINVAL));
         }
@@ -542,15 +542,15 @@ impl SyncBackend for SharedCalls<'_> {
             Does::Append { size, .. } => (size, program.largest_write),
             _ => return,
         };
-        self.asked = drawn.bytes(&mut self.rng, most);
+        self.request_bytes = drawn.bytes(&mut self.rng, most);
         let ready = match &program.steps[op.step as usize].does {
             Does::Append { up_to: true, .. } => {
-                self.asked = self.rng.below(self.asked);
-                self.asked
+                self.request_bytes = self.rng.below(self.request_bytes);
+                self.request_bytes
             }
             // The size of the file, which may not be known before it is opened.
-            Does::WriteWhole { .. } if self.asked == 0 => program.largest_write.min(WHOLE_BYTES_MAX),
-            _ => self.asked,
+            Does::WriteWhole { .. } if self.request_bytes == 0 => program.largest_write.min(WHOLE_BYTES_MAX),
+            _ => self.request_bytes,
         };
         self.writes.renew(ready);
     }

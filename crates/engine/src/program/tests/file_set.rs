@@ -290,7 +290,7 @@ fn copies_have_the_content_of_their_files() {
     let mut calls = Vec::new();
     while let Some(op) = source.next() {
         assert!(run_op(&mut source, &mut backend, &op).is_ok(), "{op:?}");
-        assert_eq!(backend.path_of(&op).starts_with("copies"), op.is_there(), "{op:?}");
+        assert_eq!(backend.path_of(&op).starts_with("copies"), op.is_on_copy(), "{op:?}");
         calls.push((op.kind, op.file, op.length));
     }
     use OpKind::{Close, Create, Open, Read, Unlink, Write};

@@ -392,9 +392,9 @@ fn states_pass_to_another_number_of_workers() {
             source.into_state().unwrap()
         });
         tree = TreeState::join(shape.clone(), ended.collect());
-        let told = TreeState::from_bytes(shape.clone(), &tree.to_bytes()).unwrap();
+        let decoded = TreeState::from_bytes(shape.clone(), &tree.to_bytes()).unwrap();
         let entries = |tree: &TreeState| (0..1000).map(|file| tree.entry(FileId(file))).collect::<Vec<_>>();
-        assert_eq!(entries(&told), entries(&tree), "another process has the same state");
+        assert_eq!(entries(&decoded), entries(&tree), "another process has the same state");
         let states = tree.clone().split(workers).unwrap();
         let mut extras: Vec<_> = states.iter().flat_map(SetState::extra_directories).collect();
         let all = extras.len();
@@ -413,8 +413,8 @@ fn a_malformed_tree_from_another_process_is_rejected() {
     let of = |bytes: &[u8]| TreeState::from_bytes(shape.clone(), bytes);
     let run = |kind: u8, names: u64| [&[kind], names.to_le_bytes().as_slice()].concat();
     assert!(of(&run(1, 10)).is_some() && of(&[]).is_some());
-    for wrong in [run(1, 9), run(1, 11), run(0, u64::MAX), run(4, 10), run(3, 10), run(1, 10)[..5].to_vec()] {
-        assert!(of(&wrong).is_none(), "{wrong:?}");
+    for bytes in [run(1, 9), run(1, 11), run(0, u64::MAX), run(4, 10), run(3, 10), run(1, 10)[..5].to_vec()] {
+        assert!(of(&bytes).is_none(), "{bytes:?}");
     }
 }
 

@@ -9,5 +9,5 @@ mod wall;
 pub(super) use calls::TreeCalls;
 pub(crate) use paths::{TreeFiles, open};
 pub(super) use walk::TreeWalk;
-pub(super) use wall::{AtWall, InStep, look, look_in_step};
+pub(super) use wall::{AtWall, InStep, check_wall, check_wall_in_step};
 pub(crate) use wall::{WallMark, WallMeeting};

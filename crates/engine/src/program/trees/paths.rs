@@ -54,7 +54,7 @@ impl TreeFiles {
     }
 
     /// Returns the root of an entry, and the length of the path prefix that the root covers.
-    fn spot(&self, name: TreeName) -> (u32, usize) {
+    fn root_of(&self, name: TreeName) -> (u32, usize) {
         let place = match name.entry {
             TreeEntry::Place(place) => place as usize,
             _ => name.owner as usize % self.places.len().max(1),
@@ -174,7 +174,7 @@ impl PathBuffer {
     fn write_whole(&mut self, files: &TreeFiles, number: u64) {
         let names = &files.names;
         let name = names.name(number);
-        (self.root, self.skip) = files.spot(name);
+        (self.root, self.skip) = files.root_of(name);
         self.text.clear();
         let common = names.write_path(name, &mut self.text);
         (self.from, self.to) = (0, 0);
@@ -236,7 +236,7 @@ impl TreePaths {
     ) -> Result<T, Errno> {
         let TreePaths { path, other, dirs, others, .. } = self;
         dirs.call(path.root, path.path(), |dir, name| match others.at(other.root, other.path()) {
-            Ok(spot) => call((dir, name), (spot.dir, spot.name)),
+            Ok(other) => call((dir, name), (other.dir, other.name)),
             Err(error) => Err(rustix::io::Errno::from_raw_os_error(error.0)),
         })
     }

@@ -175,7 +175,7 @@ impl TreeWalk {
             if let Some(wall) = self.wall
                 && self.round.is_none_or(|round| round.is_at_start())
             {
-                match wall::look(wall, meeting, mark, self.done, self.all) {
+                match wall::check_wall(wall, meeting, mark, self.done, self.all) {
                     AtWall::GoOn => {}
                     AtWall::Until(all) => (self.all, self.wall) = (all, None),
                     AtWall::Met(all) => {

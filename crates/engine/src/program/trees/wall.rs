@@ -13,14 +13,14 @@ pub(crate) struct WallMark {
     /// Items that every worker completed before the last stonewall; later phases stop there.
     items: AtomicU64,
     /// Whether a worker read data that was not written.
-    is_wrong: AtomicBool,
+    has_mismatch: AtomicBool,
     /// Number of items per root that each worker's renewals removed, by worker number.
     renewed: Mutex<BTreeMap<u32, u64>>,
 }
 
 impl Default for WallMark {
     fn default() -> WallMark {
-        WallMark { items: AtomicU64::new(u64::MAX), is_wrong: AtomicBool::new(false), renewed: Mutex::default() }
+        WallMark { items: AtomicU64::new(u64::MAX), has_mismatch: AtomicBool::new(false), renewed: Mutex::default() }
     }
 }
 
@@ -49,13 +49,13 @@ impl WallMark {
     }
 
     /// Notes that data was read that was not written.
-    pub(in crate::program) fn set_wrong(&self) {
-        self.is_wrong.store(true, Relaxed);
+    pub(in crate::program) fn set_mismatch(&self) {
+        self.has_mismatch.store(true, Relaxed);
     }
 
     /// Returns `true` if this process read data that was not written.
-    pub(in crate::program) fn is_wrong(&self) -> bool {
-        self.is_wrong.load(Relaxed)
+    pub(in crate::program) fn has_mismatch(&self) -> bool {
+        self.has_mismatch.load(Relaxed)
     }
 }
 
@@ -137,9 +137,9 @@ pub(in crate::program) struct InStep {
     pub(in crate::program) ranks: u32,
 }
 
-/// Like [`look`], for a rank that works in step with others. A rank that `has_ended` only participates in the decision,
+/// Like [`check_wall`], for a rank that works in step with others. A rank that `has_ended` only participates in the decision,
 /// and wants the others to end.
-pub(in crate::program) fn look_in_step(
+pub(in crate::program) fn check_wall_in_step(
     in_step: &InStep,
     wall: Wall,
     (meeting, mark): (Option<&WallMeeting>, &WallMark),
@@ -168,7 +168,7 @@ pub(in crate::program) fn look_in_step(
 
 /// Checks a wall before the next item or record, with `done` of `all` done. At least one is done before the wall.
 #[inline]
-pub(in crate::program) fn look(
+pub(in crate::program) fn check_wall(
     wall: Wall,
     meeting: Option<&WallMeeting>,
     mark: &WallMark,

@@ -39,7 +39,7 @@ pub(crate) struct General {
     /// Drawn ops that were not made, by [`Kind`].
     dry: [Moved; 3],
     /// Whether each file is open, according to the yielded ops and notes.
-    shown_open: Box<[bool]>,
+    is_open: Box<[bool]>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,7 +95,7 @@ impl General {
             trim_batch: 0,
             failed: Vec::new(),
             dry: [Moved::default(); 3],
-            shown_open: vec![false; script.parts.count()].into(),
+            is_open: vec![false; script.parts.count()].into(),
             script: Arc::clone(script),
         }
     }
@@ -119,7 +119,7 @@ impl General {
 
     /// Returns `true` if another loop follows: a requested one, or an extra one while
     /// fewer bytes were moved than requested.
-    fn goes_on(&mut self) -> bool {
+    fn has_next_loop(&mut self) -> bool {
         if self.machine.files.is_steady() {
             return false;
         }
@@ -140,7 +140,7 @@ impl General {
     }
 
     fn begin_loop(&mut self, first: bool) {
-        if !self.goes_on() {
+        if !self.has_next_loop() {
             self.machine.begin_again(&self.script);
             self.stage = Stage::Over;
             return;
@@ -149,8 +149,8 @@ impl General {
             self.machine.begin_again(&self.script);
             self.drains = true;
             if self.script.files.removes {
-                self.tell();
-                let removals = (0..self.shown_open.len() as u32).map(|file| BlockOp::load(OpKind::Unlink, file, 0, 0));
+                self.take_file_ops();
+                let removals = (0..self.is_open.len() as u32).map(|file| BlockOp::load(OpKind::Unlink, file, 0, 0));
                 self.waiting.extend(removals.map(|removal| BlockOp { after_all: true, ..removal }));
             }
         }
@@ -174,7 +174,7 @@ impl General {
     /// Returns `true` if all files' cached data is dropped at once. Files that are opened
     /// in turn drop theirs on opening.
     fn evicts(&self) -> bool {
-        self.script.files.evicts && self.script.files.opening != Opening::Told && !self.is_dry()
+        self.script.files.evicts && self.script.files.opening != Opening::Yielded && !self.is_dry()
     }
 
     /// Drops the cached data of a file, with nothing else in flight.
@@ -231,7 +231,7 @@ impl General {
         if self.script.handing == Handing::Queued && by_bytes && self.handed_bytes >= self.loop_bytes() {
             return Step::End;
         }
-        if let Some(op) = self.on_the_way(dry) {
+        if let Some(op) = self.read_back_or_trim(dry) {
             return if dry { Step::Again } else { Step::Op(op) };
         }
         match self.machine.draw(&self.script) {
@@ -246,7 +246,7 @@ impl General {
                 if dry { Step::Again } else { Step::Op(op) }
             }
             Drawn::Block { kind, file, offset, length } => {
-                let op = self.loaded(kind, file, offset, length);
+                let op = self.count_load(kind, file, offset, length);
                 self.any_in_loop = true;
                 if !dry {
                     return Step::Op(op);
@@ -259,7 +259,7 @@ impl General {
     }
 
     /// Counts an op of the load, and tracks it for verification.
-    fn loaded(&mut self, kind: Kind, file: usize, offset: u64, length: u64) -> BlockOp {
+    fn count_load(&mut self, kind: Kind, file: usize, offset: u64, length: u64) -> BlockOp {
         let number = self.machine.counts.ops[kind as usize] as u32;
         let verified = self.script.verifying.is_some();
         let verified_read = verified && kind == Kind::Read && !self.script.mix.has(Kind::Write);
@@ -285,7 +285,7 @@ impl General {
     }
 
     /// Returns a read-back or trim that is due during the load.
-    fn on_the_way(&mut self, dry: bool) -> Option<BlockOp> {
+    fn read_back_or_trim(&mut self, dry: bool) -> Option<BlockOp> {
         let VerifyTracking::Pieces(history) = &mut self.verify_tracking else { return None };
         let verifying = self.script.verifying?;
         let counts = &mut self.machine.counts;
@@ -378,18 +378,18 @@ impl General {
     }
 
     fn flush(&mut self, file: usize) {
-        if file == self.shown_open.len() {
+        if file == self.is_open.len() {
             self.machine.count_flush(file - 1);
             return self.after_load();
         }
         let kind = if self.script.flushing.file_system_at_end { OpKind::Syncfs } else { OpKind::EndFsync };
-        let told = self.script.files.opening != Opening::Before && !self.shown_open[file];
-        if told {
+        let yields = self.script.files.opening != Opening::Before && !self.is_open[file];
+        if yields {
             self.waiting.push_back(self.script.file_op(OpKind::Open, file));
         }
         let flush = BlockOp::load(kind, file as u32, 0, 0);
         self.waiting.push_back(BlockOp { after_all: file == 0, ..flush });
-        if told {
+        if yields {
             self.waiting.push_back(self.script.file_op(OpKind::Close, file));
         }
         self.stage = Stage::Flush { file: file + 1 };
@@ -440,7 +440,7 @@ impl General {
             if let VerifyTracking::Draws(end) = &self.verify_tracking {
                 self.machine.go_back(end);
             }
-            self.close_shown();
+            self.close_opened();
             self.stage = Stage::Between { first: false };
             return None;
         }
@@ -487,10 +487,10 @@ impl General {
     }
 
     /// Yields an open before the read-back op of a file that is not open, if opens are yielded.
-    fn shown(&mut self, op: BlockOp) -> BlockOp {
+    fn with_open(&mut self, op: BlockOp) -> BlockOp {
         let file = op.file as usize;
-        if self.script.files.opening != Opening::Before && !self.shown_open[file] {
-            self.shown_open[file] = true;
+        if self.script.files.opening != Opening::Before && !self.is_open[file] {
+            self.is_open[file] = true;
             let opens = self.script.file_op(OpKind::Open, file);
             // A note does not wait for anything, so the op itself must wait.
             let op = if self.drains && opens.role == Role::Note { self.take_drain(op) } else { op };
@@ -500,8 +500,8 @@ impl General {
         op
     }
 
-    fn close_shown(&mut self) {
-        for (file, open) in self.shown_open.iter_mut().enumerate() {
+    fn close_opened(&mut self) {
+        for (file, open) in self.is_open.iter_mut().enumerate() {
             if std::mem::take(open) {
                 self.waiting.push_back(self.script.file_op(OpKind::Close, file));
             }
@@ -509,11 +509,11 @@ impl General {
     }
 
     /// Moves the machine's queued file ops in front of the next op.
-    fn tell(&mut self) {
-        while let Some(op) = self.machine.told.pop_front() {
+    fn take_file_ops(&mut self) {
+        while let Some(op) = self.machine.file_ops.pop_front() {
             match op.kind {
-                OpKind::Open => self.shown_open[op.file as usize] = true,
-                OpKind::Close => self.shown_open[op.file as usize] = false,
+                OpKind::Open => self.is_open[op.file as usize] = true,
+                OpKind::Close => self.is_open[op.file as usize] = false,
                 _ => {}
             }
             self.waiting.push_back(op);
@@ -556,24 +556,24 @@ impl Source for General {
                     match piece {
                         Some(piece) => {
                             let op = self.read_back(&piece);
-                            Some(self.shown(op))
+                            Some(self.with_open(op))
                         }
                         None => {
-                            self.close_shown();
+                            self.close_opened();
                             self.stage = Stage::Between { first: false };
                             None
                         }
                     }
                 }
-                Stage::Redraw { left } => self.redraw(left).map(|op| self.shown(op)),
+                Stage::Redraw { left } => self.redraw(left).map(|op| self.with_open(op)),
                 Stage::Over => {
-                    self.tell();
+                    self.take_file_ops();
                     return self.waiting.pop_front();
                 }
             };
             let op = op.map(|op| if self.drains { self.take_drain(op) } else { op });
-            if !self.machine.told.is_empty() {
-                self.tell();
+            if !self.machine.file_ops.is_empty() {
+                self.take_file_ops();
                 if let Some(op) = op {
                     self.waiting.push_back(op);
                 }

@@ -143,7 +143,7 @@ pub(super) struct Machine {
     /// Whether no file ops are queued, because the current draws repeat earlier ones.
     pub(super) muted: bool,
     /// Queue of opens, closes and other ops on files that come before the next op.
-    pub(super) told: VecDeque<BlockOp>,
+    pub(super) file_ops: VecDeque<BlockOp>,
 }
 
 impl Machine {
@@ -170,7 +170,7 @@ impl Machine {
             files: Files::new(script),
             kinds: kinds.filter(|_| matches!(script.mix, Mix::ReadWrite(percent) if (1..100).contains(&percent))),
             muted: false,
-            told: VecDeque::new(),
+            file_ops: VecDeque::new(),
         }
     }
 
@@ -208,18 +208,18 @@ impl Machine {
         self.files.reset(script, file);
         self.files.set_open(file, true);
         self.counts.open_files += 1;
-        self.tell(script, OpKind::Open, file);
+        self.queue_file_op(script, OpKind::Open, file);
     }
 
     fn close(&mut self, script: &Script, file: usize) {
         self.files.set_open(file, false);
         self.counts.open_files -= 1;
-        self.tell(script, OpKind::Close, file);
+        self.queue_file_op(script, OpKind::Close, file);
     }
 
-    fn tell(&mut self, script: &Script, kind: OpKind, file: usize) {
+    fn queue_file_op(&mut self, script: &Script, kind: OpKind, file: usize) {
         if script.files.opening != Opening::Before && !self.muted {
-            self.told.push_back(script.file_op(kind, file));
+            self.file_ops.push_back(script.file_op(kind, file));
         }
     }
 
@@ -227,7 +227,7 @@ impl Machine {
     #[cold]
     pub(super) fn evict(&mut self, script: &Script, file: usize) {
         if script.files.evicts && !self.muted {
-            self.told.push_back(BlockOp::load(OpKind::Evict, file as u32, 0, 0));
+            self.file_ops.push_back(BlockOp::load(OpKind::Evict, file as u32, 0, 0));
         }
     }
 
@@ -245,7 +245,7 @@ impl Machine {
             }
             if script.flushing.at_close && self.flushes(script) && !self.muted {
                 let flush = BlockOp::load(OpKind::EndFsync, file as u32, 0, 0);
-                self.told.push_back(BlockOp { role: Role::AtClose, after_all: true, ..flush });
+                self.file_ops.push_back(BlockOp { role: Role::AtClose, after_all: true, ..flush });
             }
             self.close(script, file);
             if matches!(script.files.choice, FileChoice::Curved { .. }) {
@@ -400,7 +400,7 @@ impl Machine {
                 self.count_flush(file);
                 // fio makes no call either, but logs it.
                 if script.files.notes && !self.muted {
-                    self.told.push_back(BlockOp { role: Role::Note, ..BlockOp::load(kind, file as u32, 0, 0) });
+                    self.file_ops.push_back(BlockOp { role: Role::Note, ..BlockOp::load(kind, file as u32, 0, 0) });
                 }
                 return Drawn::NoFlush;
             }

@@ -95,12 +95,12 @@ impl Loops {
             }
             Some(left) => *left -= 1,
         }
-        self.lasts();
+        self.set_length();
         (self.ops > 0).then_some(self.ops)
     }
 
     /// Computes the length of the current loop.
-    fn lasts(&mut self) {
+    fn set_length(&mut self) {
         let by_limits = (self.enough_ops - self.done_ops).min(self.handed_ops);
         let blocks = self.blocks.unwrap_or(u64::MAX);
         // A loop only detects the end of its blocks when it asks for one more.
@@ -120,7 +120,7 @@ impl Loops {
         self.enough_ops = self.enough_bytes.min(self.most_ops);
         let of_loop = self.ops - left;
         self.done_ops -= self.ops;
-        self.lasts();
+        self.set_length();
         self.ops.saturating_sub(of_loop)
     }
 }

@@ -243,7 +243,7 @@ fn script(request: &FioPlanRequest<'_>) -> Result<Script, FioPlanError> {
         return Err(FioPlanError::Zero { what: "open-files" });
     }
     let removes = request.files.unlink_each_loop && stream.repeats();
-    let told = open_files < parts.count() || request.files.create_on_open || removes;
+    let yields = open_files < parts.count() || request.files.create_on_open || removes;
     let verifying = request.verify.map(|verify| Verifying {
         read_back: verify.read_back,
         only: verify.only,
@@ -260,8 +260,8 @@ fn script(request: &FioPlanRequest<'_>) -> Result<Script, FioPlanError> {
         files: FileHandling {
             choice: stream.file_choice,
             open_files,
-            opening: match (told, request.noted) {
-                (true, _) => Opening::Told,
+            opening: match (yields, request.noted) {
+                (true, _) => Opening::Yielded,
                 (false, true) => Opening::Noted,
                 (false, false) => Opening::Before,
             },

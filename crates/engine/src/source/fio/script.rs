@@ -178,7 +178,7 @@ pub(super) enum Opening {
     /// Files stay open, and the source yields notes where they would be opened and closed.
     Noted,
     /// The source yields ops that open and close files.
-    Told,
+    Yielded,
 }
 
 /// Limits that end a job.

@@ -67,7 +67,7 @@ pub enum ReplayError {
         path.display(),
         kind.name()
     )]
-    Unforeseen { path: PathBuf, kind: OpKind },
+    UnexpectedKind { path: PathBuf, kind: OpKind },
     /// An op exceeds the recording's `largest` setting.
     #[error(
         "{} has an op of {bytes} bytes, but `largest` is {largest}; did the recording change? increase `largest`",

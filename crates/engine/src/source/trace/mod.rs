@@ -83,7 +83,7 @@ pub(crate) struct ReadingError(Arc<Mutex<Option<String>>>);
 
 impl ReadingError {
     /// Stores an error.
-    pub(crate) fn tell(&self, error: &ReplayError) {
+    pub(crate) fn set(&self, error: &ReplayError) {
         if let Ok(mut slot) = self.0.lock() {
             *slot = Some(error.to_string());
         }
@@ -142,8 +142,8 @@ pub(crate) fn replay(
         let _ = empty.send(Batch::with_capacity(BATCH_OPS));
     }
     let error = ReadingError::default();
-    let told = error.clone();
-    std::thread::spawn(move || read_ahead(ops, &to_worker, &from_worker, &told));
+    let error_slot = error.clone();
+    std::thread::spawn(move || read_ahead(ops, &to_worker, &from_worker, &error_slot));
     let at_hand = Rc::new(Cell::new(Recorded { at_ns: 0, took_ns: 0 }));
     let keeps = match (recording.speed_percent, recording.in_flight) {
         (Some(_), _) => Keeps::Times,
@@ -180,7 +180,7 @@ fn read_ahead(
             match ops.next() {
                 Some(Ok(op)) => batch.push(op),
                 Some(Err(found)) => {
-                    error.tell(&found);
+                    error.set(&found);
                     ended = true;
                     break;
                 }

@@ -63,7 +63,7 @@ impl ReplayOps {
     }
 
     /// Starts the next loop, if there is one. A recording without ops always ends after one loop.
-    fn again(&mut self) -> Option<Result<(), ReplayError>> {
+    fn next_loop(&mut self) -> Option<Result<(), ReplayError>> {
         if self.loops_left == 0 || self.in_loop == 0 {
             return None;
         }
@@ -83,14 +83,14 @@ impl ReplayOps {
     fn check(&mut self, op: &RecordedOp) -> Result<(), ReplayError> {
         let path = || self.recording.path.clone();
         let moves = self.recording.moves;
-        let foreseen = match op.kind {
+        let expected = match op.kind {
             OpKind::Read => moves.read,
             OpKind::Write => moves.write,
             OpKind::Trim => moves.trim,
             _ => true,
         };
-        if !foreseen {
-            return Err(ReplayError::Unforeseen { path: path(), kind: op.kind });
+        if !expected {
+            return Err(ReplayError::UnexpectedKind { path: path(), kind: op.kind });
         }
         if op.kind != OpKind::Trim && u64::from(op.length) > self.recording.largest.0 {
             let largest = self.recording.largest.0;
@@ -146,7 +146,7 @@ impl Iterator for ReplayOps {
                 Some(Err(error)) => Err(error),
                 None => {
                     self.ops = None;
-                    match self.again()? {
+                    match self.next_loop()? {
                         Ok(()) => continue,
                         Err(error) => Err(error),
                     }
@@ -213,7 +213,7 @@ mod tests {
         ReplayOps::open(&Three, recording, files).unwrap().take(100).collect()
     }
 
-    fn wrong(recording: &Recording, files: Option<ReplayFiles>) -> String {
+    fn error_of(recording: &Recording, files: Option<ReplayFiles>) -> String {
         let mut ops = all(recording, files);
         ops.pop().unwrap().expect_err("the last op is an error").to_string()
     }
@@ -243,17 +243,17 @@ mod tests {
     fn ops_that_do_not_fit_their_files_are_errors_with_the_way_out() {
         let plain = recording(|_| {});
         assert_eq!(all(&plain, files(4096, FileKind::Regular, 1)).iter().filter(|op| op.is_ok()).count(), 3);
-        let beyond = wrong(&plain, files(4096, FileKind::Device, 1));
+        let beyond = error_of(&plain, files(4096, FileKind::Device, 1));
         assert!(beyond.contains("write of 4096 bytes at 4096 in there") && beyond.contains("replay_scale"), "{beyond}");
-        let short = wrong(&plain, files(512, FileKind::Regular, 1));
+        let short = error_of(&plain, files(512, FileKind::Regular, 1));
         assert!(short.contains("read of 4096 bytes at 0 in there"), "{short}");
-        let unaligned = wrong(&plain, files(1 << 20, FileKind::Regular, 8192));
+        let unaligned = error_of(&plain, files(1 << 20, FileKind::Regular, 8192));
         assert!(unaligned.contains("multiples of 8192"), "{unaligned}");
         let mut none = files(1, FileKind::Regular, 1).unwrap();
         none.lengths.clear();
-        assert!(wrong(&plain, Some(none)).contains("replay_redirect"));
-        assert!(wrong(&recording(|asked| asked.largest = Bytes(512)), None).contains("`largest`"));
+        assert!(error_of(&plain, Some(none)).contains("replay_redirect"));
+        assert!(error_of(&recording(|asked| asked.largest = Bytes(512)), None).contains("`largest`"));
         let reads = recording(|asked| asked.moves = ByKind { read: true, write: false, trim: false });
-        assert!(wrong(&reads, None).contains("`moves`"));
+        assert!(error_of(&reads, None).contains("`moves`"));
     }
 }

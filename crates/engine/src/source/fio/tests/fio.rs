@@ -43,9 +43,9 @@ fn has_fio() -> bool {
 /// Returns `true` if fio flushes only after writes, as from 3.38 on. Earlier versions
 /// repeated the flush after each read.
 fn flushes_behind_writes_only() -> bool {
-    let told = Command::new("fio").arg("--version").output().expect("fio runs");
-    let told = String::from_utf8_lossy(&told.stdout).into_owned();
-    let mut numbers = told.trim().trim_start_matches("fio-").split(['.', '-']).map_while(|word| word.parse().ok());
+    let version = Command::new("fio").arg("--version").output().expect("fio runs");
+    let version = String::from_utf8_lossy(&version.stdout).into_owned();
+    let mut numbers = version.trim().trim_start_matches("fio-").split(['.', '-']).map_while(|word| word.parse().ok());
     let version: (u32, u32) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     version >= (3, 38)
 }

@@ -18,12 +18,12 @@ fn taken(plan: &FioPlan, count: usize) -> Vec<BlockOp> {
 
 /// Returns the ops of a plan's source whose limits restart after `at` ops. With `waits`, the last
 /// of these has not started yet.
-fn taken_anew(plan: &FioPlan, at: usize, waits: bool) -> Vec<BlockOp> {
-    begun_anew(FioSource::new(plan, None).table(), at, waits)
+fn taken_after_restart(plan: &FioPlan, at: usize, waits: bool) -> Vec<BlockOp> {
+    restarted(FioSource::new(plan, None).table(), at, waits)
 }
 
-/// Like [`taken_anew`], for any source.
-fn begun_anew(source: &mut dyn Source<Op = BlockOp>, at: usize, waits: bool) -> Vec<BlockOp> {
+/// Like [`taken_after_restart`], for any source.
+fn restarted(source: &mut dyn Source<Op = BlockOp>, at: usize, waits: bool) -> Vec<BlockOp> {
     let mut ops: Vec<BlockOp> = std::iter::from_fn(|| source.next()).take(at).collect();
     if ops.len() == at {
         source.begins_anew(ops.last().filter(|_| waits));
@@ -164,19 +164,19 @@ proptest! {
         let bytes = stream.io_bytes;
         let plan = plan(&job(stream.clone()), &[file], handing).expect("a plan");
         let whole = taken(&plan, 3000);
-        let anew = taken_anew(&plan, at, waits);
-        prop_assert_eq!(&anew, &begun_anew(&mut General::new(&plan.script, None), at, waits));
+        let restarted_ops = taken_after_restart(&plan, at, waits);
+        prop_assert_eq!(&restarted_ops, &restarted(&mut General::new(&plan.script, None), at, waits));
         let before = at.min(whole.len());
-        prop_assert_eq!(&anew[..before], &whole[..before]);
-        let counted = anew.len() - before + usize::from(waits && before == at);
+        prop_assert_eq!(&restarted_ops[..before], &whole[..before]);
+        let counted = restarted_ops.len() - before + usize::from(waits && before == at);
         if stream.max_ops.is_none() {
-            let both = anew.len().min(whole.len());
-            prop_assert_eq!(&anew[..both], &whole[..both]);
-            prop_assert!(anew.len() >= whole.len() || anew.len() == at + 2000);
+            let both = restarted_ops.len().min(whole.len());
+            prop_assert_eq!(&restarted_ops[..both], &whole[..both]);
+            prop_assert!(restarted_ops.len() >= whole.len() || restarted_ops.len() == at + 2000);
         }
         if let (Some(bytes), false, false) = (bytes, stream.repeat_until_time, is_trim) {
             let most = (bytes.0 * stream.loops).div_ceil(size);
-            prop_assert!(anew.len() as u64 <= most, "{} ops of {size} for {bytes:?}", anew.len());
+            prop_assert!(restarted_ops.len() as u64 <= most, "{} ops of {size} for {bytes:?}", restarted_ops.len());
         }
         if let (Some(ops), false) = (stream.max_ops, stream.repeat_until_time) {
             prop_assert!(before < at || counted as u64 <= ops * stream.loops);
@@ -471,7 +471,7 @@ fn files_are_opened_before_use_and_closed_at_the_end() {
             let mut few = job(few);
             few.verify = verified.then(fio::verify);
             let plan = plan(&few, &[256 * KIB; 5], Handing::Queued).expect("a plan");
-            assert!(plan.script.files.opening == Opening::Told);
+            assert!(plan.script.files.opening == Opening::Yielded);
             let mut open = [false; 5];
             for op in ops(&plan, 100_000) {
                 let open = &mut open[op.file as usize];
@@ -591,10 +591,10 @@ fn a_plan_reports_its_needs() {
     };
     let ranges = vec![FileRange { start: Bytes(0), length: Bytes(MIB) }];
     let mixed = Stream { sizes, ranges, fill_device: false, ..stream(Does::Mix(50), random()) };
-    let told = plan(&job(mixed), &[MIB, MIB], Handing::Inline).expect("a plan");
-    assert_eq!((told.smallest_block_bytes(), told.largest_block_bytes()), (4096, 16384));
-    assert_eq!(told.working_set_bytes(), 2 * MIB);
-    assert!(told.script.files.opening == Opening::Before);
+    let plan = plan(&job(mixed), &[MIB, MIB], Handing::Inline).expect("a plan");
+    assert_eq!((plan.smallest_block_bytes(), plan.largest_block_bytes()), (4096, 16384));
+    assert_eq!(plan.working_set_bytes(), 2 * MIB);
+    assert!(plan.script.files.opening == Opening::Before);
 }
 
 #[test]

@@ -79,8 +79,8 @@ fn a_steady_state_that_cannot_be_reached_is_refused() {
         (steady(0.1, 0, 0, MIB), "0 regions are not possible; use 1 to"),
         (steady(0.1, 100, 64 * KIB, MIB), "use at most 17 regions"),
     ] {
-        let told = refused(stream, &[MIB]);
-        assert!(told.contains(expected), "{told}");
+        let message = refused(stream, &[MIB]);
+        assert!(message.contains(expected), "{message}");
     }
     let two = Stream { ranges: steady(0.1, 10, 0, MIB).ranges, ..steady(0.1, 10, 0, MIB) };
     assert!(refused(two, &[MIB, MIB]).contains("use one file or device"));
