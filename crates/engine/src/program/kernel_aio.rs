@@ -315,7 +315,7 @@ mod tests {
         aio.requests[slot] = Some(Request { moves: AioMove::Write, offset: 8192, bytes: RECORD as u64 });
         let mut event = IoEvent::default();
         (event.data, event.result) = (slot as u64, -i64::from(libc::ENOSPC));
-        assert_eq!(aio.end(event), Err(Errno(libc::ENOSPC)));
+        assert_eq!(aio.complete(event), Err(Errno(libc::ENOSPC)));
         assert!(aio.take_failure().unwrap().contains("the write of 4096 bytes at byte 8192: "));
         assert_eq!(aio.drain(), Ok(()), "reported failures are not repeated");
     }

@@ -182,8 +182,9 @@ impl RecordedCalls {
                 let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
                 let times = Timestamps { last_access: now, last_modification: now };
                 if has_slot {
-                    return self
-                        .with(dealt, |file, _| rustix::fs::futimens(file, &times).map(|()| 0).map_err(Errno::from));
+                    return self.with_file(dealt, |file, _| {
+                        rustix::fs::futimens(file, &times).map(|()| 0).map_err(Errno::from)
+                    });
                 }
                 self.directories.at(call.file, |dir, name| {
                     let name = if name.is_empty() { "." } else { name };
