@@ -27,7 +27,7 @@ pub(crate) struct Pacing {
     pub(crate) flow_entry: FlowEntry,
 }
 
-/// How the workers of a group share a rate.
+/// Division of a rate among the workers of a group.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Sharing<'a> {
     /// Each worker has the whole rate.
@@ -48,7 +48,7 @@ pub(crate) struct PacerRequest<'a> {
     pub(crate) depth: u32,
     /// Source of its random gaps.
     pub(crate) arrivals: Rng,
-    /// How it shares the rate of an open load.
+    /// Division of the rate of an open load among workers.
     pub(crate) sharing: Sharing<'a>,
     /// Minimum rates and goals apply after this time.
     pub(crate) ramp: Nanos,

@@ -354,11 +354,7 @@ fn the_busy_part_of_a_pause_is_busy_and_the_rest_sleeps() {
     let mut pacer = full(&pace, 1, &words);
     assert_eq!(pacer.due(0, PacedOp::of(&op(OpKind::Read, 1))), Due::Now { intended: 0 });
     pacer.completed(OpKind::Read, 1, 10, 10);
-    assert_eq!(
-        pacer.due(10, PacedOp::of(&op(OpKind::Read, 1))),
-        Due::At(10),
-        "the loop asks again after the busy time"
-    );
+    assert_eq!(pacer.due(10, PacedOp::of(&op(OpKind::Read, 1))), Due::At(10), "the busy time is over");
     assert_eq!(pacer.due(210, PacedOp::of(&op(OpKind::Read, 1))), Due::At(510), "then the pause sleeps");
     assert_eq!(pacer.due(510, PacedOp::of(&op(OpKind::Read, 1))), Due::Now { intended: 510 });
 }
@@ -369,11 +365,7 @@ fn busy_cycles_come_before_every_op_but_the_first() {
     let words = SearchWords::default();
     let mut pacer = full(&pace, 2, &words);
     assert_eq!(pacer.due(0, PacedOp::of(&op(OpKind::Read, 1))), Due::Now { intended: 0 });
-    assert_eq!(
-        pacer.due(0, PacedOp::of(&op(OpKind::Read, 1))),
-        Due::At(0),
-        "the loop asks again after the busy cycles"
-    );
+    assert_eq!(pacer.due(0, PacedOp::of(&op(OpKind::Read, 1))), Due::At(0), "the busy cycles are over");
     assert_eq!(pacer.due(60, PacedOp::of(&op(OpKind::Read, 1))), Due::Now { intended: 60 });
 }
 

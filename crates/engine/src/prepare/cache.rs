@@ -205,7 +205,7 @@ pub fn warm(files: &TargetFiles, stop: StopFlag) -> Result<Warmth, PrepareError>
     Ok(warmth)
 }
 
-/// How often each part is read in a row.
+/// Number of consecutive readings of each part.
 #[derive(Clone, Copy)]
 enum Readings {
     One = 1,

@@ -128,7 +128,7 @@ pub(super) enum Place {
     End,
 }
 
-/// How a step picks its file: [`Pick`] with the place of its state.
+/// Rule by which a step picks its file: [`Pick`] with the place of its state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Choose {
     /// For named files: the worker's own, or the current one of the list.

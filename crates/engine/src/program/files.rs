@@ -28,7 +28,7 @@ pub(crate) struct ScratchFiles {
     pub(super) postmark: Option<NamedRun>,
     /// The trees that the names belong to.
     pub(super) trees: Option<Arc<TreeFiles>>,
-    /// How far workers got after the last wall.
+    /// Results of earlier phases, such as the items completed before the last stonewall.
     pub(super) mark: Arc<WallMark>,
     /// Opens the files if a program uses MPI-IO.
     pub(super) mpi_io: Option<Arc<dyn MpiIo>>,

@@ -23,7 +23,7 @@ pub(crate) struct NamesOnly {
     pub(super) trees: Option<Arc<TreeFiles>>,
     pub(super) count: u64,
     pub(super) delays: NullDelays,
-    /// How far workers got after the last wall.
+    /// Results of earlier phases, such as the items completed before the last stonewall.
     pub(super) mark: Arc<WallMark>,
 }
 

@@ -65,7 +65,7 @@ pub(super) struct OpenedByMpi {
     is_refused: bool,
 }
 
-/// How an op moves its record.
+/// Parameters of the MPI-IO call that moves a record.
 struct Moved {
     together: bool,
     strided: Option<Strided>,

@@ -46,7 +46,7 @@ pub(in crate::program) struct SetPlace {
     rename: Rename,
 }
 
-/// How files are renamed: not every file system supports the flag.
+/// Call that renames files: not every file system supports `RENAME_NOREPLACE`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rename {
     NoReplace,

@@ -1,5 +1,4 @@
-//! The calls of steps over shared file sets: chooses the file of each call, makes the
-//! calls, and updates the shared state.
+//! Calls of steps over shared file sets: chooses their files, makes the calls, and updates the shared state.
 
 use super::compile::{CompiledStep, Does, Moving, PickFrom, WHOLE_BYTES_MAX};
 use super::draw::Drawn;
@@ -399,8 +398,7 @@ impl<'a> SharedCalls<'a> {
         Ok(moved)
     }
 
-    /// Checks from time to time whether the file system has enough free space, since files may grow
-    /// as long as the run lasts.
+    /// Checks from time to time for enough free space: files may grow as long as the run lasts.
     #[inline]
     fn has_room(&mut self, handle: usize, moved: u64) -> Result<(), Errno> {
         self.written += moved;

@@ -50,7 +50,7 @@ pub(super) struct CompiledStep {
     pub(super) no_read_ahead: bool,
 }
 
-/// How a step picks an entry.
+/// Rule by which a step picks an entry.
 pub(super) enum PickFrom {
     Next,
     Turn,

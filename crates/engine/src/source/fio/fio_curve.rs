@@ -16,7 +16,7 @@ const NORMAL_TERMS: u64 = 12;
 /// Factor of the hash that scatters ranks.
 const HASH_FACTOR: u64 = 0x61c8_8646_80b5_83eb;
 
-/// How ranks are mapped to places.
+/// Mapping of ranks to places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scatter {
     /// In order of rank.

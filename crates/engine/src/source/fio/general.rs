@@ -117,8 +117,7 @@ impl General {
         self.most_ops.is_some_and(|most| self.machine.counts.all_ops.saturating_sub(self.ops_before) >= most)
     }
 
-    /// Returns `true` if another loop follows: a requested one, or an extra one while
-    /// fewer bytes were moved than requested.
+    /// Returns `true` if another loop follows: a requested one, or an extra one to move all requested bytes.
     fn has_next_loop(&mut self) -> bool {
         if self.machine.files.is_steady() {
             return false;
@@ -171,8 +170,7 @@ impl General {
         };
     }
 
-    /// Returns `true` if all files' cached data is dropped at once. Files that are opened
-    /// in turn drop theirs on opening.
+    /// Returns `true` if all files' cached data is dropped at once. Files opened in turn drop theirs on opening.
     fn evicts(&self) -> bool {
         self.script.files.evicts && self.script.files.opening != Opening::Yielded && !self.is_dry()
     }
@@ -200,8 +198,7 @@ impl General {
         let limits = &script.limits;
         let mut bytes = limits.size;
         let writes = script.mix.has(Kind::Write);
-        // Sequential writes wrap around to the start of their file; with verification, one
-        // read-back follows after all of them.
+        // Sequential writes wrap around to the start of their file. With verification, one read-back follows them all.
         if writes && script.covers() == PlannedCoverage::Again {
             bytes = bytes.max(limits.io_bytes.unwrap_or_default());
         }

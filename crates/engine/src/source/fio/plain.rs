@@ -29,7 +29,7 @@ pub(crate) trait Places: Clone + 'static {
     fn wrap(&mut self);
 }
 
-/// How the previous loop ended.
+/// End of the previous loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
     /// At the end of its blocks.

@@ -30,7 +30,7 @@ pub struct FioPlanRequest<'a> {
     pub(crate) file_lengths: &'a Lengths,
     /// Offsets and lengths of reads and writes must be multiples of this, in bytes; 1 allows any.
     pub io_alignment_bytes: u64,
-    /// How the backend accepts ops.
+    /// Whether the backend queues ops or completes each within its call.
     pub handing: Handing,
     /// Whether its ops use the page cache on files that stay open.
     pub cached: bool,

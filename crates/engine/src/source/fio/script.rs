@@ -115,7 +115,7 @@ pub(super) enum PlannedCoverage {
     Again,
 }
 
-/// How a backend accepts ops. In fio, this decides where one loop of an endless draw ends and the next begins.
+/// Whether a backend queues ops. In fio, this decides where one loop of an endless draw ends and the next begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Handing {
     /// Each op is done when the call returns.
@@ -170,7 +170,7 @@ impl Flushing {
     }
 }
 
-/// How the source reports that files are opened and closed.
+/// Form in which the source reports that files are opened and closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Opening {
     /// Files stay open all the time.

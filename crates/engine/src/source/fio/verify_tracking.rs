@@ -1,10 +1,10 @@
-//! How a job tracks the data that it will read back.
+//! Tracking of the data that a job will read back.
 
 use super::history::{History, Keeping};
 use super::machine::{Machine, Mark};
 use super::script::{Kind, PlannedCoverage, Script};
 
-/// How a job tracks the data that it will read back.
+/// Record of the data that a job will read back.
 #[derive(Debug, Clone)]
 pub(super) enum VerifyTracking {
     Nothing,

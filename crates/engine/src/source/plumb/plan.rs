@@ -78,7 +78,7 @@ pub enum PlanError {
     },
 }
 
-/// How positions are chosen.
+/// Rule that chooses the positions of ops.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum BlockOrder {
     Walk(Direction),

@@ -16,8 +16,7 @@ fn taken(plan: &FioPlan, count: usize) -> Vec<BlockOp> {
     std::iter::from_fn(|| source.next()).take(count).collect()
 }
 
-/// Returns the ops of a plan's source whose limits restart after `at` ops. With `waits`, the last
-/// of these has not started yet.
+/// Returns the ops of a source whose limits restart after `at` ops. With `waits`, the last of these has not started.
 fn taken_after_restart(plan: &FioPlan, at: usize, waits: bool) -> Vec<BlockOp> {
     restarted(FioSource::new(plan, None).table(), at, waits)
 }
@@ -329,9 +328,8 @@ fn trimmed_blocks_are_forgotten_or_read_as_zeros() {
     }
 }
 
-/// Expected ops are those that fio 3.42 logs for `--rw=write --size=256k --bs=4k --verify=crc32c
-/// --trim_percentage=30`. The installed fio is not used: older versions begin their batches elsewhere, and 3.33 ends
-/// at the first batch by an assertion.
+/// Expects what fio 3.42 logs for `--rw=write --size=256k --bs=4k --verify=crc32c --trim_percentage=30`. The installed
+/// fio is not used: older versions begin their batches elsewhere, and 3.33 ends at the first batch by an assertion.
 #[test]
 fn trims_between_writes_match_fio() {
     // Number of writes before each trim, and its block.
@@ -561,8 +559,7 @@ fn impossible_draws_are_refused_by_name() {
         ranges: vec![FileRange { start: Bytes(0), length: Bytes(1 << 60) }],
         ..stream(Does::Write, random())
     };
-    let found = plan(&job(endless), &[1 << 60], Handing::Inline)
-        .expect_err("expected an error: no machine has enough memory for the map");
+    let found = plan(&job(endless), &[1 << 60], Handing::Inline).expect_err("no machine has enough memory");
     assert!(matches!(found, FioPlanError::MapMemory { blocks, .. } if blocks == 1 << 60), "{found}");
     let wide = Stream { sizes: ByKind::all(JobSize::Fixed(Bytes(2 * MIB))), ..base() };
     assert_eq!(refused(wide), FioPlanError::NoRoom { smallest: 2 * MIB });
