@@ -150,7 +150,7 @@ impl SocketOptions {
     }
 
     /// Returns the address to connect to, with a flow label that this function registers.
-    pub(super) fn labelled(&self, socket: BorrowedFd<'_>, to: SocketAddr) -> Result<SocketAddr, OptionError> {
+    pub(super) fn with_flow_label(&self, socket: BorrowedFd<'_>, to: SocketAddr) -> Result<SocketAddr, OptionError> {
         let Some(label) = self.flow_label else { return Ok(to) };
         let SocketAddr::V6(mut to) = to else {
             let source = io::Error::other("only IPv6 has flow labels; use -6");

@@ -142,7 +142,7 @@ pub fn connect_tcp(
     longest: Duration,
 ) -> Result<TcpStream, ConnectError> {
     let socket = new_socket(&to, bind, Transport::Tcp, options)?;
-    let to = options.labelled(socket.as_fd(), to)?;
+    let to = options.with_flow_label(socket.as_fd(), to)?;
     connect_socket(socket, to, longest)
 }
 
@@ -196,7 +196,7 @@ pub fn datagram_socket(
     let any = SocketAddr::from(([0, 0, 0, 0], 0));
     let socket = new_socket(&to.or(bind).unwrap_or(any), bind, Transport::Udp, options)?;
     if let Some(to) = to {
-        net::connect(&socket, &options.labelled(socket.as_fd(), to)?)?;
+        net::connect(&socket, &options.with_flow_label(socket.as_fd(), to)?)?;
     }
     Ok(socket.into())
 }

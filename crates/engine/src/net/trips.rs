@@ -20,14 +20,18 @@ impl NetSocket<'_> {
     /// Makes one round trip: sends the request and receives the complete response.
     pub(super) fn request(&mut self) -> Completion {
         let NetWork { transport, block, response, form, bare, .. } = self.made.work;
-        let (ask, answer) = (block as usize, response as usize);
+        let (request_bytes, response_bytes) = (block as usize, response as usize);
         for _ in 0..std::mem::take(&mut self.made.work.ahead) {
-            self.transfer_all(ask, |socket, done| send_once(socket.made.fd, &socket.made.buffer[done..ask]))?;
+            self.transfer_all(request_bytes, |socket, done| {
+                send_once(socket.made.fd, &socket.made.buffer[done..request_bytes])
+            })?;
         }
         if transport == Transport::Tcp {
-            stamp_bounce(&mut self.made.buffer[..ask], form, false);
-            self.transfer_all(ask, |socket, done| send_once(socket.made.fd, &socket.made.buffer[done..ask]))?;
-            return self.receive_all(answer);
+            stamp_bounce(&mut self.made.buffer[..request_bytes], form, false);
+            self.transfer_all(request_bytes, |socket, done| {
+                send_once(socket.made.fd, &socket.made.buffer[done..request_bytes])
+            })?;
+            return self.receive_all(response_bytes);
         }
         self.number += 1;
         let began_ns = monotonic_ns();
@@ -35,7 +39,7 @@ impl NetSocket<'_> {
         if !bare {
             header.write(&mut self.made.buffer, form);
         }
-        self.transfer_all(ask, |socket, _| send_once(socket.made.fd, &socket.made.buffer[..ask]))?;
+        self.transfer_all(request_bytes, |socket, _| send_once(socket.made.fd, &socket.made.buffer[..request_bytes]))?;
         loop {
             match self.next_train() {
                 // A late response belongs to another request.
@@ -60,23 +64,24 @@ impl NetSocket<'_> {
 
     pub(super) fn respond(&mut self) -> Completion {
         let NetWork { transport, block, response, form, bare, .. } = self.made.work;
-        let (ask, answer) = (block as usize, response as usize);
+        let (request_bytes, response_bytes) = (block as usize, response as usize);
         if transport == Transport::Tcp {
-            self.receive_all(ask)?;
-            stamp_bounce(&mut self.made.buffer[..ask], form, true);
-            return self
-                .transfer_all(answer, |socket, done| send_once(socket.made.fd, &socket.made.buffer[done..answer]));
+            self.receive_all(request_bytes)?;
+            stamp_bounce(&mut self.made.buffer[..request_bytes], form, true);
+            return self.transfer_all(response_bytes, |socket, done| {
+                send_once(socket.made.fd, &socket.made.buffer[done..response_bytes])
+            });
         }
         loop {
             match self.next_train() {
                 // A TCP connection has identified the other end, so strangers are not sent anything.
                 Ok(Train { bytes, .. }) if bare => match bytes {
                     0 => return Err(Errno::ENDED),
-                    _ => return send_once(self.made.fd, &self.made.buffer[..answer]),
+                    _ => return send_once(self.made.fd, &self.made.buffer[..response_bytes]),
                 },
                 // Never longer than the request: a forged sender address must not turn this end into an amplifier.
-                Ok(Train { bytes, .. }) if bytes >= answer && bytes > 0 => {
-                    return send_once(self.made.fd, &self.made.buffer[..answer.max(16).min(bytes)]);
+                Ok(Train { bytes, .. }) if bytes >= response_bytes && bytes > 0 => {
+                    return send_once(self.made.fd, &self.made.buffer[..response_bytes.max(16).min(bytes)]);
                 }
                 Ok(_) | Err(Errno(libc::EAGAIN | libc::EINTR | libc::ECONNREFUSED)) if self.should_stop() => {
                     return Err(Errno::ENDED);

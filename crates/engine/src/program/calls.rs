@@ -17,7 +17,7 @@ use super::postmark::FileMemory;
 use super::rules::StepRules;
 use super::stream::Streams;
 use super::trees::WallMark;
-use super::wait::WaitBehind;
+use super::wait::WaitAfterOp;
 use crate::backend::{Begun, Completion, Errno, NotBegun, SyncBackend, Unfinished};
 use crate::clock::{Clock, Ticks};
 use crate::content::Mismatch;
@@ -63,7 +63,7 @@ pub(super) struct Calls {
     /// Whether the program has tried to open a file.
     has_opened: bool,
     /// Wait after the current op.
-    wait: WaitBehind,
+    wait: WaitAfterOp,
     /// Bytes read from the file being copied that are not written yet.
     to_copy: u64,
 }
@@ -94,7 +94,7 @@ impl Calls {
             mpi,
             mark: Arc::default(),
             has_opened,
-            wait: WaitBehind::default(),
+            wait: WaitAfterOp::default(),
             to_copy: 0,
             directories,
             record_began,
@@ -375,7 +375,7 @@ impl Calls {
         } else if op.kind == OpKind::Create && op.call == Call::Open {
             let handle = &self.handles[usize::from(op.handle)];
             if let (Ok(fd), Files::Names(names)) = (handle.fd(), &self.files) {
-                names.table.made(op.file as u32, fd);
+                names.table.mark_created(op.file as u32, fd);
             }
         }
         let wait = std::mem::take(&mut self.wait);

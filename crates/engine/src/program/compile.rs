@@ -88,7 +88,7 @@ pub(super) enum Instruction {
     Repeat {
         counter: u16,
         times: u64,
-        behind: u32,
+        after: u32,
     },
     /// Decrements the counter, and jumps to the loop's first instruction until it is 0.
     Again {
@@ -99,7 +99,7 @@ pub(super) enum Instruction {
     /// Runs the instructions up to `NextFile` for each file of a list.
     Each {
         list: u32,
-        behind: u32,
+        after: u32,
     },
     NextFile {
         list: u32,
@@ -268,11 +268,11 @@ impl Compiler {
     fn repeat(&mut self, times: u64, steps: &[Step], at: &str) -> Result<Chance, CompileError> {
         let counter = self.program.counters;
         self.program.counters = counter.checked_add(1).ok_or_else(|| Reason::TooLong.at(at))?;
-        let start = self.emit(Instruction::Repeat { counter, times, behind: 0 }, at)?;
+        let start = self.emit(Instruction::Repeat { counter, times, after: 0 }, at)?;
         let chance = self.steps(steps, &format!("{at}.steps"))?;
         self.emit(Instruction::Again { counter, first: start + 1, chance }, at)?;
-        let behind = self.here();
-        self.program.code[start as usize] = Instruction::Repeat { counter, times, behind };
+        let after = self.next_position();
+        self.program.code[start as usize] = Instruction::Repeat { counter, times, after };
         Ok(chance)
     }
 
@@ -280,11 +280,11 @@ impl Compiler {
         debug_assert!(self.over == Over::Names, "{at}: only named files are listed");
         let list = self.program.lists.len() as u32;
         self.program.lists.push(files);
-        let start = self.emit(Instruction::Each { list, behind: 0 }, at)?;
+        let start = self.emit(Instruction::Each { list, after: 0 }, at)?;
         let chance = self.steps(steps, &format!("{at}.steps"))?;
         self.emit(Instruction::NextFile { list, first: start + 1 }, at)?;
-        let behind = self.here();
-        self.program.code[start as usize] = Instruction::Each { list, behind };
+        let after = self.next_position();
+        self.program.code[start as usize] = Instruction::Each { list, after };
         Ok(chance)
     }
 
@@ -301,13 +301,13 @@ impl Compiler {
         self.emit(Instruction::Choose { first, count: chosen.len() as u32 }, at)?;
         let mut ends = Vec::new();
         for (branch, (number, choice)) in chosen.iter().enumerate() {
-            self.program.branches[first as usize + branch].to = self.here();
+            self.program.branches[first as usize + branch].to = self.next_position();
             self.steps(&choice.steps, &format!("{at}.choices[{number}].steps"))?;
             ends.push(self.emit(Instruction::Jump { to: 0 }, at)?);
         }
-        let behind = self.here();
+        let after = self.next_position();
         for end in ends {
-            self.program.code[end as usize] = Instruction::Jump { to: behind };
+            self.program.code[end as usize] = Instruction::Jump { to: after };
         }
         Ok(())
     }
@@ -538,7 +538,7 @@ impl Compiler {
         Ok(self.program.code.len() as u32 - 1)
     }
 
-    fn here(&self) -> u32 {
+    fn next_position(&self) -> u32 {
         self.program.code.len() as u32
     }
 }

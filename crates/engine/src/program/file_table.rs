@@ -155,7 +155,7 @@ impl FileTable {
     /// Returns the root of the first name.
     pub(super) fn first_root(&self) -> Option<u32> {
         let numbered = || self.numbered.as_ref()?.directories.first().map(|directory| directory.root);
-        self.beneath(0).map(|(root, _)| root).or_else(numbered)
+        self.directory_and_path(0).map(|(root, _)| root).or_else(numbered)
     }
 
     /// Returns the directory of a numbered file, and the number that is its name; `None` for listed files.
@@ -170,16 +170,16 @@ impl FileTable {
     #[inline]
     pub(super) fn locate<'a>(&'a self, file: u64, text: &'a mut Vec<u8>) -> Option<(u32, &'a CStr)> {
         if self.numbered.is_none() {
-            return self.beneath(file as u32);
+            return self.directory_and_path(file as u32);
         }
-        let Some((directory, number)) = self.numbered(file) else { return self.beneath(file as u32) };
+        let Some((directory, number)) = self.numbered(file) else { return self.directory_and_path(file as u32) };
         NumberedFiles::write(directory, directory.skip, number, text);
         Some((directory.root, CStr::from_bytes_with_nul(text).ok()?))
     }
 
     /// Returns the root of a listed name, and the path relative to it.
     #[inline]
-    pub(super) fn beneath(&self, number: u32) -> Option<(u32, &CStr)> {
+    pub(super) fn directory_and_path(&self, number: u32) -> Option<(u32, &CStr)> {
         let path = self.paths.bytes(number)?;
         let place = match self.places.as_slice() {
             [place] => place,
@@ -198,7 +198,7 @@ impl FileTable {
         let numbered = self.numbered.iter().flat_map(|numbered| &numbered.directories);
         numbered.into_iter().any(|directory| directory.path.len() > directory.skip)
             || (0..self.paths.len() as u32)
-                .any(|number| self.beneath(number).is_some_and(|(_, path)| path.to_bytes().contains(&b'/')))
+                .any(|number| self.directory_and_path(number).is_some_and(|(_, path)| path.to_bytes().contains(&b'/')))
     }
 
     #[inline]
@@ -230,7 +230,7 @@ impl FileTable {
 
     /// Marks a file that was created under the name with this number.
     #[cold]
-    pub(super) fn made(&self, number: u32, file: BorrowedFd<'_>) {
+    pub(super) fn mark_created(&self, number: u32, file: BorrowedFd<'_>) {
         let Some(guard) = self.marks.as_ref().filter(|_| !self.allowed.contains(&number)) else { return };
         // A tool may remove and recreate a lent file; its owner will take the new one for theirs.
         match self.lent.contains(&number) {

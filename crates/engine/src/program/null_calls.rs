@@ -5,7 +5,7 @@ use super::command::run_command;
 use super::op::{Call, CallOp};
 use super::rules::StepRules;
 use super::trees::{TreeFiles, WallMark};
-use super::wait::WaitBehind;
+use super::wait::WaitAfterOp;
 use crate::backend::{Completion, SyncBackend};
 use crate::clock::Clock;
 use crate::content::Mismatch;
@@ -43,12 +43,12 @@ pub(super) struct NullCalls {
     rules: Arc<Vec<StepRules>>,
     clock: Clock,
     /// Wait after the current op.
-    wait: WaitBehind,
+    wait: WaitAfterOp,
 }
 
 impl NullCalls {
     pub(super) fn new(delays: NullDelays, clock: Clock) -> NullCalls {
-        NullCalls { delays, rules: Arc::default(), clock, wait: WaitBehind::default() }
+        NullCalls { delays, rules: Arc::default(), clock, wait: WaitAfterOp::default() }
     }
 
     /// Returns the wait after an op with these rules, in millionths of its own time.
@@ -110,7 +110,7 @@ impl SyncBackend for NullCalls {
         match NullCalls::waits_ppm(self.rules.get(usize::from(op.rules))) {
             0 => self.make(op),
             ppm => {
-                let mut wait = WaitBehind::default();
+                let mut wait = WaitAfterOp::default();
                 let made = wait.timed(ppm, &self.clock, || self.make(op));
                 self.wait = wait;
                 made

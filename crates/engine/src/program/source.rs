@@ -308,9 +308,9 @@ impl ProgramSource {
         self.progress.idle += 1;
         self.at += 1;
         let op = match instruction {
-            Instruction::Repeat { counter, times, behind } => {
+            Instruction::Repeat { counter, times, after } => {
                 match times {
-                    0 => self.at = behind as usize,
+                    0 => self.at = after as usize,
                     _ => {
                         self.counters[usize::from(counter)] =
                             Counter { left: times, yielded_before: self.progress.yielded.ops };
@@ -328,10 +328,10 @@ impl ProgramSource {
                 }
                 return StepResult::Nothing;
             }
-            Instruction::Each { list, behind } => {
+            Instruction::Each { list, after } => {
                 match self.program.lists[list as usize].first() {
                     Some(&file) => self.places.push(Within { place: 0, file }),
-                    None => self.at = behind as usize,
+                    None => self.at = after as usize,
                 }
                 return StepResult::Nothing;
             }

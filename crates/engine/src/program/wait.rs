@@ -6,11 +6,11 @@ use crate::pacer::wait_out;
 
 /// Length of the pending wait, ns.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct WaitBehind {
+pub(super) struct WaitAfterOp {
     ns: u64,
 }
 
-impl WaitBehind {
+impl WaitAfterOp {
     /// Makes an op, and computes the wait after it: this many millionths of its time.
     #[cold]
     pub(super) fn timed(&mut self, ppm: u64, clock: &Clock, make: impl FnOnce() -> Completion) -> Completion {
@@ -38,7 +38,7 @@ mod tests {
     #[test]
     fn waits_are_a_share_of_the_ops_time() {
         let clock = Clock::monotonic();
-        let mut wait = WaitBehind::default();
+        let mut wait = WaitAfterOp::default();
         let made = wait.timed(500_000, &clock, || {
             clock.sleep(2_000_000);
             Ok(7)
@@ -48,6 +48,6 @@ mod tests {
         let began = Instant::now();
         wait.wait(&clock);
         assert!(began.elapsed() >= Duration::from_nanos(wait.ns));
-        assert_eq!(WaitBehind::default().ns, 0);
+        assert_eq!(WaitAfterOp::default().ns, 0);
     }
 }

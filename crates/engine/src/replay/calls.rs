@@ -311,7 +311,7 @@ impl SyncBackend for RecordedCalls {
         let (outcome, other) = compare(dealt.call.act, dealt.call.result, replayed);
         if let Some(other) = other {
             let (kind, file) = (dealt.call.act.kind(), dealt.call.file);
-            self.outcomes.differ(kind, dealt.call.result, other, || self.directories.name(file));
+            self.outcomes.count_difference(kind, dealt.call.result, other, || self.directories.name(file));
         }
         outcome
     }

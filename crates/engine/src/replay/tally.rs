@@ -242,7 +242,13 @@ pub(super) struct Outcomes {
 impl Outcomes {
     /// Counts a call whose result differs from the recorded one. Both results are bytes, 0, or a negative error number.
     #[cold]
-    pub(super) fn differ(&mut self, kind: OpKind, recorded: i64, replayed: i64, path: impl FnOnce() -> String) {
+    pub(super) fn count_difference(
+        &mut self,
+        kind: OpKind,
+        recorded: i64,
+        replayed: i64,
+        path: impl FnOnce() -> String,
+    ) {
         self.counted.different_count += 1;
         // Differing byte counts all belong to one kind of difference.
         let [recorded, replayed] = [recorded, replayed].map(|result| result.min(i64::from(result > 0)));

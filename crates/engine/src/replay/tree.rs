@@ -72,19 +72,19 @@ pub(crate) fn open_recorded(
     workload: &Workload,
     guard: &Guard,
     setting: &Setting<'_>,
-    say: &mut dyn FnMut(&str),
+    report: &mut dyn FnMut(&str),
 ) -> Result<OpenRecorded, EngineError> {
     let failed = |reason: String| EngineError::Tree { target: name.to_owned(), reason };
     let mut groups = workload.phase.iter().flat_map(|phase| &phase.workers).filter(|group| group.target == name);
     let replay = groups.find_map(|group| group.work.replay());
     let replay = replay.ok_or_else(|| failed("no replay uses it; add a group with `work.replay`".to_owned()))?;
-    say("reading the recording");
+    report("reading the recording");
     let survey = surveyed(setting, replay).map_err(|error| failed(error.to_string()))?;
     let root = guard.open_dir_in(dir, &target.path, survey.reach_bytes)?;
     let stream = content_stream(workload, setting, u32::MAX >> 9, 0);
     let mut filler = Filler::new(target.content, stream);
     let files = survey.initial.iter().filter(|entry| matches!(entry.kind, InitialFileKind::File { .. })).count();
-    say(&format!("creating {files} files and the directories that the recording needs"));
+    report(&format!("creating {files} files and the directories that the recording needs"));
     let builder = TreeBuilder { root: root.as_fd(), stop: setting.stop, prepare: target.prepare };
     match builder.create_all(&survey, &mut |buffer| filler.fill(buffer)) {
         Ok(()) => {}

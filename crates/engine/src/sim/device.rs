@@ -282,7 +282,7 @@ impl Device {
 
     /// Returns the completion time of an op after the empty token bucket; without it,
     /// the op would complete at `done_ns`.
-    fn let_through(&mut self, now_ns: u64, length: u64, done_ns: u64) -> u64 {
+    fn throttle_completion(&mut self, now_ns: u64, length: u64, done_ns: u64) -> u64 {
         let rate = self.target.device.throttle_rate.0;
         if rate == 0 || !self.throttled() {
             return done_ns;
@@ -304,14 +304,14 @@ impl Device {
         if self.target.device.empty {
             return self.copied(now_ns, 0);
         }
-        let length = if self.happens(self.target.device.short) { range.length / 2 } else { range.length };
+        let length = if self.draw_chance(self.target.device.short) { range.length / 2 } else { range.length };
         let returned = Effect { returned_bytes: length, ..Effect::default() };
-        if self.is_hole(range.offset) || self.happens(self.cached) {
+        if self.is_hole(range.offset) || self.draw_chance(self.cached) {
             return Served { effect: returned, ..self.copied(now_ns, length) };
         }
         let (stretch, queued) = (self.stretch(), self.totals.in_flight);
         let done_ns = self.media.read(now_ns, Range { length, ..range }, queued, stretch);
-        let done_ns = self.let_through(now_ns, length, done_ns);
+        let done_ns = self.throttle_completion(now_ns, length, done_ns);
         Served::device(done_ns, length, Effect { reads: 1, read_bytes: length, ..returned })
     }
 
@@ -332,7 +332,7 @@ impl Device {
             stretch.device *= 1.0 + thin;
         }
         let done_ns = self.media.write(now_ns, range, stretch);
-        let done_ns = self.let_through(now_ns, range.length, done_ns);
+        let done_ns = self.throttle_completion(now_ns, range.length, done_ns);
         Served::device(done_ns, range.length, Effect { writes: 1, write_bytes: range.length, ..given })
     }
 
@@ -412,7 +412,7 @@ impl Device {
     }
 
     #[inline]
-    fn happens(&mut self, share: f64) -> bool {
+    fn draw_chance(&mut self, share: f64) -> bool {
         share > 0.0 && self.chance.unit() < share
     }
 
@@ -427,7 +427,7 @@ impl Device {
             Some(left) if self.measuring => *left -= 1,
             _ => {}
         }
-        if self.happens(self.target.device.errors) {
+        if self.draw_chance(self.target.device.errors) {
             served.completion = Err(Errno(libc::EIO));
             served.effect = Effect::default();
             self.media_errors += 1;

@@ -102,7 +102,7 @@ impl AccessesSource {
         for line in &self.accesses.lines {
             self.line = *line;
             match drawn.checked_sub(u64::from(line.percent)) {
-                Some(behind) => drawn = behind,
+                Some(rest) => drawn = rest,
                 None => break,
             }
         }

@@ -84,8 +84,8 @@ impl OpenTargets {
                 Target::Recorded(target) => {
                     let TargetContext { guard, setting, workload } = *surroundings;
                     let dir = open.dir.as_ref().ok_or_else(|| EngineError::plan("there is no test directory"))?;
-                    let mut say = |what: &str| observer.preparing(&format!("{name}: {what}"));
-                    let opened = open_recorded(name, target, dir, workload, guard, setting, &mut say)?;
+                    let mut report = |what: &str| observer.preparing(&format!("{name}: {what}"));
+                    let opened = open_recorded(name, target, dir, workload, guard, setting, &mut report)?;
                     OpenTarget::Recorded(opened)
                 }
                 Target::Tree(tree) if tree.path.is_absolute() => {

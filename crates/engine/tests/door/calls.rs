@@ -56,7 +56,7 @@ fn plain() -> Made {
 }
 
 /// Everything that a recording could do to leave its directory.
-fn hostile() -> Made {
+fn hostile_recording() -> Made {
     let paths = [
         "/../../../../etc/passwd-of-a-replay",
         "../outside",
@@ -91,7 +91,7 @@ fn hostile() -> Made {
 impl Made {
     fn of(path: &Path) -> Made {
         match path.to_str() {
-            Some("hostile") => hostile(),
+            Some("hostile") => hostile_recording(),
             Some("large") => {
                 let kind = InitialFileKind::File { bytes: 1 << 60 };
                 Made { initial: vec![InitialFile { file: 2, kind }], ..plain() }

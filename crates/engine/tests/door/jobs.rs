@@ -84,7 +84,7 @@ pub(crate) fn on_target(target: &str, jobs: &[JobText]) -> String {
     text
 }
 
-pub(crate) fn fine(phase: &PhaseMeasurement) {
+pub(crate) fn assert_no_faults(phase: &PhaseMeasurement) {
     consistent(phase);
     assert_eq!((phase.fault_count, phase.short_count), (0, 0), "{:?}", phase.faults);
     for worker in &phase.workers {
@@ -102,7 +102,7 @@ fn a_job_that_reads_finds_its_file_written_in_full_and_the_file_stays() {
     let text = jobs("numbered = { path = \"job.0.{}\", count = 1 }", &[JobText::reads("job")]);
     for _ in 0..2 {
         let phase = place.phase(&text);
-        fine(&phase);
+        assert_no_faults(&phase);
         assert_eq!((count(&phase, OpKind::Read), bytes(&phase, OpKind::Read)), (256, MIB));
         let path = place.base().join("job.0.0");
         assert_eq!(length(&path), MIB);
@@ -115,11 +115,11 @@ fn a_job_that_reads_finds_its_file_written_in_full_and_the_file_stays() {
 fn laid_out_files_have_the_content_of_the_jobs_writes() {
     let place = Place::new();
     let job = JobText::reads("job").job("content.pattern = [{ hex = \"c0ffee\" }]");
-    fine(&place.phase(&jobs("numbered = { path = \"job.{}\", count = 1 }", &[job])));
+    assert_no_faults(&place.phase(&jobs("numbered = { path = \"job.{}\", count = 1 }", &[job])));
     let content = std::fs::read(place.base().join("job.0")).unwrap();
     assert!(content.starts_with(&[0xc0, 0xff, 0xee, 0xc0]), "{:x?}", &content[..8]);
     let job = JobText::reads("job").job("content.zero = true");
-    fine(&place.phase(&jobs("numbered = { path = \"zero.{}\", count = 1 }", &[job])));
+    assert_no_faults(&place.phase(&jobs("numbered = { path = \"zero.{}\", count = 1 }", &[job])));
     assert!(std::fs::read(place.base().join("zero.0")).unwrap().iter().all(|&byte| byte == 0));
 }
 
@@ -127,7 +127,7 @@ fn laid_out_files_have_the_content_of_the_jobs_writes() {
 fn the_layout_is_not_in_the_result() {
     let place = Place::new();
     let phase = place.phase(&jobs("numbered = { path = \"job.{}\", count = 4 }", &[JobText::reads("job")]));
-    fine(&phase);
+    assert_no_faults(&phase);
     assert_eq!(count(&phase, OpKind::Write), 0);
     assert_eq!(count(&phase, OpKind::Fsync), 0);
     assert_eq!(phase.workers[0].bytes, 4 * MIB);
@@ -147,7 +147,7 @@ fn files_that_are_only_written_are_allocated_but_not_prewritten() {
         let job =
             JobText::writes("job").job(&format!("files.prepare.allocation = \"{rule}\"\nfiles.create-only = true"));
         let name = format!("{rule}.0");
-        fine(&place.phase(&jobs(&format!("numbered = {{ path = \"{rule}.{{}}\", count = 1 }}"), &[job])));
+        assert_no_faults(&place.phase(&jobs(&format!("numbered = {{ path = \"{rule}.{{}}\", count = 1 }}"), &[job])));
         let meta = place.base().join(name).metadata().unwrap();
         assert_eq!((meta.len(), meta.blocks() > 0), expects, "{rule}");
     }
@@ -158,7 +158,7 @@ fn a_longer_file_is_not_truncated() {
     let place = Place::new();
     std::fs::write(place.base().join("job.0"), vec![7; 3 << 20]).unwrap();
     let phase = place.phase(&jobs("numbered = { path = \"job.{}\", count = 1 }", &[JobText::reads("job")]));
-    fine(&phase);
+    assert_no_faults(&phase);
     assert_eq!(bytes(&phase, OpKind::Read), MIB, "the job's part of the file");
     assert_eq!(std::fs::read(place.base().join("job.0")).unwrap(), vec![7; 3 << 20]);
 }
@@ -178,7 +178,7 @@ fn two_jobs_on_one_file_have_their_own_descriptors_and_parts() {
         ],
     );
     let phase = place.phase(&text);
-    fine(&phase);
+    assert_no_faults(&phase);
     assert_eq!((phase.workers[0].bytes, phase.workers[1].bytes), (MIB / 2, MIB / 2));
     assert_eq!(phase.workers[1].ops[&OpKind::Write].count, 128);
     assert!(!phase.workers[1].ops.contains_key(&OpKind::Read));
@@ -188,7 +188,7 @@ fn two_jobs_on_one_file_have_their_own_descriptors_and_parts() {
 fn direct_jobs_bypass_the_cache_or_name_the_file_system() {
     let place = Place::new();
     let text = jobs("numbered = { path = \"job.{}\", count = 1 }", &[JobText::reads("job").job("files.direct = true")]);
-    fine(&place.phase(&text));
+    assert_no_faults(&place.phase(&text));
     let Some(memory) = Mounted::tmpfs(64 << 20) else { return };
     let outcome = Place::on(memory.path()).try_run(&text, &mut plumb_engine::Nobody);
     // Since Linux 6.6, tmpfs accepts O_DIRECT and ignores it.
@@ -206,7 +206,7 @@ fn files_are_removed_if_the_job_says_so() {
         "numbered = { path = \"job.{}\", count = 3 }",
         &[JobText::reads("job").job("files.unlink = true").group("run-as = \"process\"")],
     );
-    fine(&place.phase(&text));
+    assert_no_faults(&place.phase(&text));
     assert_eq!(tree_files(place.base()), Vec::<std::path::PathBuf>::new());
 }
 
@@ -241,7 +241,7 @@ fn many_files_need_only_as_many_descriptors_as_may_be_open() {
         };
         place.watch(&text, &mut spy).phases.remove(0)
     };
-    fine(&phase);
+    assert_no_faults(&phase);
     assert_eq!(count(&phase, OpKind::Read), 10_000);
     assert!(most.get() < 2_000, "{} descriptors", most.get());
 }
@@ -270,7 +270,7 @@ fn a_ramp_of_bytes_comes_to_its_end() {
     };
     let text = jobs("numbered = { path = \"shared\", count = 1 }", &[job("a"), job("b")]);
     let phase = within(WATCHDOG, move || Place::new().phase(&text));
-    fine(&phase);
+    assert_no_faults(&phase);
     assert_eq!(phase.workers.len(), 2);
     assert!(phase.workers.iter().all(|worker| worker.ops.contains_key(&OpKind::Read)), "{:?}", phase.workers);
 }
@@ -280,14 +280,14 @@ fn flushes_at_the_end_are_the_jobs_own_ops() {
     let place = Place::new();
     let names = "numbered = { path = \"job.{}\", count = 2 }";
     let phase = place.phase(&jobs(names, &[JobText::writes("job").job("syncs.at-end = true")]));
-    fine(&phase);
+    assert_no_faults(&phase);
     assert_eq!(count(&phase, OpKind::EndFsync), 2);
     let stopped = JobText::writes("job")
         .stream("repeat-until-time = true")
         .job("syncs.at-end = true")
         .group("limit.time = \"200ms\"");
     let phase = place.phase(&jobs(names, &[stopped]));
-    fine(&phase);
+    assert_no_faults(&phase);
     assert!(count(&phase, OpKind::EndFsync) >= 2, "a job that ends by time also flushes");
 }
 
@@ -295,7 +295,7 @@ fn flushes_at_the_end_are_the_jobs_own_ops() {
 fn without_files_there_are_none() {
     let place = Place::new();
     let phase = place.phase(&on_target("[target.data.null]\nsize = \"1MiB\"", &[JobText::reads("job")]));
-    fine(&phase);
+    assert_no_faults(&phase);
     assert_eq!(count(&phase, OpKind::Read), 256);
     assert_eq!(tree_files(place.base()), Vec::<std::path::PathBuf>::new());
 }
@@ -305,12 +305,12 @@ fn commands_run_before_and_after_and_one_that_fails_fails_the_job() {
     let place = Place::new();
     let names = "numbered = { path = \"job.{}\", count = 1 }";
     let job = JobText::reads("job").job("process = { run-before = \"echo before\", run-after = \"ls job.0\" }");
-    fine(&place.phase(&jobs(names, &[job])));
+    assert_no_faults(&place.phase(&jobs(names, &[job])));
     let text = |name: &str| std::fs::read_to_string(place.base().join(name)).unwrap();
     assert_eq!((text("job.prerun.txt"), text("job.postrun.txt")), ("before\n".to_owned(), "job.0\n".to_owned()));
     // Protects: copies of a job that write to one file, as fio's do.
     let named = |name| JobText::reads(name).job("process = { run-before = \"echo named\", run-name = \"both\" }");
-    fine(&place.phase(&jobs(names, &[named("a"), named("b")])));
+    assert_no_faults(&place.phase(&jobs(names, &[named("a"), named("b")])));
     assert_eq!(text("both.prerun.txt"), "named\n");
     let job = JobText::reads("job").job("process.run-before = \"exit 7\"");
     let phase = place.phase(&jobs(names, &[job]));
@@ -327,7 +327,7 @@ fn locks_separate_the_ops_of_two_jobs_and_both_end() {
         &[JobText::writes("first").job(lock), JobText::reads("second").job(lock).group("run-as = \"process\"")],
     );
     let phase = place.phase(&text);
-    fine(&phase);
+    assert_no_faults(&phase);
     assert_eq!((count(&phase, OpKind::Read), count(&phase, OpKind::Write)), (256, 256));
 }
 
@@ -351,7 +351,7 @@ fn parts_of_service_times_add_up() {
     let place = Place::new();
     let job = JobText::reads("job").group("backend.libaio = {}\ndepth = 8").job("time-submission = true");
     let phase = place.phase(&jobs("numbered = { path = \"job.{}\", count = 1 }", &[job]));
-    fine(&phase);
+    assert_no_faults(&phase);
     let read = &phase.workers[0].ops[&OpKind::Read];
     let (submission, completion) = (read.submission.as_ref().unwrap(), read.completion.as_ref().unwrap());
     assert_eq!([submission.count(), completion.count(), read.count], [256; 3]);
@@ -374,7 +374,7 @@ fn both_ends_of_a_link_can_be_jobs_of_one_phase() {
         let jobs = [end("receiver", "read-percent = 100", ramp, "listens = true"), sender];
         let text = on_target("[target.data.null]\nsize = \"1MiB\"", &jobs);
         let phase = within(WATCHDOG, move || Place::new().phase(&text));
-        fine(&phase);
+        assert_no_faults(&phase);
         assert_eq!(count(&phase, OpKind::Write), 256);
         // Data received in the ramp is not measured; that is nothing, or the first read.
         assert!(count(&phase, OpKind::Read) >= 255, "{}", count(&phase, OpKind::Read));

@@ -1,7 +1,7 @@
 //! The files and devices that jobs may write to.
 
 use super::common::*;
-use super::jobs::{JobText, fine, jobs};
+use super::jobs::{JobText, assert_no_faults, jobs};
 use plumb_engine::Nobody;
 use plumb_engine::guard::Permissions;
 use plumb_workload::OpKind;
@@ -26,7 +26,7 @@ fn a_users_file_is_refused_with_the_option_that_allows_it() {
     assert!(message.contains(&setting), "{message}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "do not lose");
     place.permissions = Permissions::parse(path.to_str().unwrap());
-    fine(&place.phase(&text));
+    assert_no_faults(&place.phase(&text));
     assert_eq!(path.metadata().unwrap().len(), 1 << 20);
 }
 
@@ -35,7 +35,7 @@ fn reading_a_users_file_needs_permission_only_to_extend_or_remove_it() {
     let place = Place::new();
     let path = place.base().join("precious");
     std::fs::write(&path, vec![1; 1 << 20]).unwrap();
-    fine(&place.phase(&jobs("said = [\"precious\"]", &[JobText::reads("job")])));
+    assert_no_faults(&place.phase(&jobs("said = [\"precious\"]", &[JobText::reads("job")])));
     refused(&place, &jobs("said = [\"precious\"]", &[JobText::reads("job").job("files.unlink = true")]));
     std::fs::write(&path, "short").unwrap();
     refused(&place, &jobs("said = [\"precious\"]", &[JobText::reads("job")]));
@@ -55,9 +55,9 @@ fn an_empty_file_is_used_until_its_owner_writes_to_it() {
             let _ = std::fs::remove_file(&path);
             std::fs::File::create(&path).unwrap().set_len(length).unwrap();
             let text = jobs("said = [\"mine\"]", &members);
-            fine(&place.phase(&text));
-            fine(&place.phase(&text));
-            fine(&place.phase(&jobs("said = [\"mine\"]", &writers())));
+            assert_no_faults(&place.phase(&text));
+            assert_no_faults(&place.phase(&text));
+            assert_no_faults(&place.phase(&jobs("said = [\"mine\"]", &writers())));
         }
     }
     use std::os::unix::fs::FileExt;
@@ -91,8 +91,8 @@ fn a_second_run_of_the_same_job_works_and_another_file_of_that_name_is_refused()
     places.extend(memory.as_ref().map(|memory| Place::on(memory.path())));
     for place in places {
         let text = jobs("said = [\"mine\"]", &[JobText::writes("job")]);
-        fine(&place.phase(&text));
-        fine(&place.phase(&text));
+        assert_no_faults(&place.phase(&text));
+        assert_no_faults(&place.phase(&text));
         let path = place.base().join("mine");
         std::fs::copy(&path, place.base().join("copy")).unwrap();
         std::fs::remove_file(&path).unwrap();
@@ -115,7 +115,7 @@ fn generated_names_are_judged_like_typed_names() {
         std::fs::remove_file(&path).unwrap();
         for _ in 0..3 {
             let phase = place.phase(&text);
-            fine(&phase);
+            assert_no_faults(&phase);
             assert_eq!(count(&phase, OpKind::Write), 256);
         }
         std::fs::write(&path, "precious").unwrap();
@@ -129,13 +129,13 @@ fn a_register_writable_by_others_makes_no_file_expendable() {
     use std::os::unix::fs::PermissionsExt;
     let place = Place::new();
     let text = jobs("said = [\"mine\"]", &[JobText::writes("job")]);
-    fine(&place.phase(&text));
-    fine(&place.phase(&text));
+    assert_no_faults(&place.phase(&text));
+    assert_no_faults(&place.phase(&text));
     let register = place.state().join("made/register");
     std::fs::set_permissions(&register, std::fs::Permissions::from_mode(0o666)).unwrap();
     refused(&place, &text);
     std::fs::set_permissions(&register, std::fs::Permissions::from_mode(0o600)).unwrap();
-    fine(&place.phase(&text));
+    assert_no_faults(&place.phase(&text));
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn a_link_is_not_written_through() {
 fn sinks_are_written_without_permission() {
     let place = Place::new();
     let phase = place.phase(&jobs("said = [\"/dev/null\"]", &[JobText::writes("job")]));
-    fine(&phase);
+    assert_no_faults(&phase);
     assert_eq!(count(&phase, OpKind::Write), 256);
 }
 
@@ -192,7 +192,7 @@ fn a_device_is_read_freely_but_written_only_if_named() {
     let mut place = Place::new();
     let names = format!("said = [\"{}\"]", device.device);
     let phase = place.phase(&jobs(&names, &[JobText::reads("job").job("files.direct = true")]));
-    fine(&phase);
+    assert_no_faults(&phase);
     assert_eq!(count(&phase, OpKind::Read), 256);
     let text = jobs(&names, &[JobText::writes("first"), JobText::writes("second").group("run-as = \"process\"")]);
     std::fs::write(&device.device, "precious").unwrap();
@@ -203,7 +203,7 @@ fn a_device_is_read_freely_but_written_only_if_named() {
     {
         place.permissions = Permissions::parse(&permission);
         let phase = place.phase(&text);
-        fine(&phase);
+        assert_no_faults(&phase);
         assert_eq!(count(&phase, OpKind::Write), 512, "{permission}");
     }
 }
@@ -222,7 +222,7 @@ fn a_mounted_device_also_needs_a_permission_of_the_job() {
     if Path::new("/sys/fs/ext4").exists() {
         // A kernel may refuse all writes to mounted devices (CONFIG_BLK_DEV_WRITE_MOUNTED).
         match place.try_run(&jobs(&names, &[job("files.allow-mounted = true")]), &mut Nobody) {
-            Ok(measurement) => fine(&measurement.phases[0]),
+            Ok(measurement) => assert_no_faults(&measurement.phases[0]),
             Err(error) => assert!(error.to_string().contains("open it for writing"), "{error}"),
         }
     }

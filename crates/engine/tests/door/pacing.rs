@@ -1,7 +1,7 @@
 //! Open loads keep their schedule: no op starts before its time on any machine, and late ones are detected.
 
 use super::common::*;
-use super::jobs::fine;
+use super::jobs::assert_no_faults;
 use plumb_engine::rng::{Purpose, StreamId};
 use plumb_engine::{LoggedOp, Observer};
 use plumb_result::PhaseMeasurement;
@@ -190,7 +190,7 @@ fn the_rates_of_a_mix_take_precedence_over_it() {
         let stream = "read-percent = 50\nrepeat-until-time = true\norder = { random = {} }";
         let text = paced_job(&group, stream, "pace.ops-per-second = { read = 1000, write = 250 }");
         let phase = Place::new().phase(&text);
-        fine(&phase);
+        assert_no_faults(&phase);
         let (reads, writes) = (count(&phase, OpKind::Read), count(&phase, OpKind::Write));
         // Never ahead of its rate. On a busy machine it may be behind, but then the time is longer too.
         let seconds = phase.workers[0].wall_ns as f64 / 1e9;
@@ -223,7 +223,7 @@ fn a_ramp_uses_up_bytes_and_no_ops() {
         let text = paced_job(&group, &stream, "pace.ops-per-second = { read = 1000 }");
         let mut logs = Logs::default();
         let phase = Place::new().watch(&text, &mut logs).phases.remove(0);
-        fine(&phase);
+        assert_no_faults(&phase);
         let ops = &logs.0;
         let done = |in_ramp| ops.iter().filter(|op| op.kind == OpKind::Read && op.in_ramp == in_ramp).count() as u64;
         assert!(done(true) > 0, "{stream}");

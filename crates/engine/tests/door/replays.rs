@@ -1,7 +1,7 @@
 //! Jobs that replay a made-up recording.
 
 use super::common::*;
-use super::jobs::fine;
+use super::jobs::assert_no_faults;
 use plumb_engine::trace::{RecordedOp, RecordedOps, Recordings, ReplayError};
 use plumb_engine::{LoggedOp, Observer};
 use plumb_result::PhaseMeasurement;
@@ -9,7 +9,7 @@ use plumb_workload::OpKind;
 use plumb_workload::blocks::trace::Recording;
 
 /// Opens recordings whose name determines their content.
-struct MadeUp;
+struct FixedRecordings;
 
 /// Four writes, two reads of them and a flush in two files, a fifth of a millisecond apart.
 fn few() -> Vec<Result<RecordedOp, ReplayError>> {
@@ -27,7 +27,7 @@ fn few() -> Vec<Result<RecordedOp, ReplayError>> {
     ]
 }
 
-impl Recordings for MadeUp {
+impl Recordings for FixedRecordings {
     fn open(&self, recording: &Recording) -> Result<RecordedOps, ReplayError> {
         let mut ops = few();
         match recording.path.to_str() {
@@ -54,7 +54,7 @@ impl Recordings for MadeUp {
 
 fn place() -> Place {
     let mut place = Place::new();
-    place.recordings = Some(&MadeUp);
+    place.recordings = Some(&FixedRecordings);
     place
 }
 
@@ -112,12 +112,12 @@ fn done(ops: &[LoggedOp]) -> Vec<(OpKind, u32, u64, u64)> {
 fn every_op_is_made_where_it_was_recorded() {
     for group in ["", "backend = \"preadv\"\nrun-as = \"process\""] {
         let (phase, ops) = replayed("few", "", group);
-        fine(&phase);
+        assert_no_faults(&phase);
         assert_eq!(done(&ops), expected(), "{group}");
         assert_eq!((phase.workers[0].count, bytes(&phase, OpKind::Write)), (7, 16_896));
     }
     let (phase, mut ops) = replayed("few", "", "backend.io-uring = {}\ndepth = 4");
-    fine(&phase);
+    assert_no_faults(&phase);
     let (mut expected, key) = (expected(), |op: &(OpKind, u32, u64, u64)| (op.0.name(), op.1, op.2));
     let mut found = done(&std::mem::take(&mut ops));
     expected.sort_by_key(key);
@@ -129,7 +129,7 @@ fn every_op_is_made_where_it_was_recorded() {
 #[test]
 fn recorded_times_are_kept_and_lags_are_measured() {
     let (phase, ops) = replayed("few", "speed-percent = 50\nloops = 2", "");
-    fine(&phase);
+    assert_no_faults(&phase);
     assert_eq!(ops.len(), 14);
     for (number, op) in ops.iter().enumerate() {
         // The last op of a loop and the first of the next are due at the same time.
@@ -147,10 +147,10 @@ fn recorded_times_are_kept_and_lags_are_measured() {
 #[test]
 fn limits_and_time_end_a_replay() {
     let (phase, ops) = replayed("few", "loops = 3\nmax-ops = 8", "");
-    fine(&phase);
+    assert_no_faults(&phase);
     assert_eq!(ops.iter().filter(|op| op.kind.moves_bytes()).count(), 8);
     let (phase, ops) = replayed("few", "repeat-until-time = true", "limit.time = \"50ms\"");
-    fine(&phase);
+    assert_no_faults(&phase);
     assert!(ops.len() > 7, "the replay was repeated: {} ops", ops.len());
 }
 

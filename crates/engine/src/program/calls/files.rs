@@ -47,7 +47,7 @@ impl Files {
         match self {
             Files::Names(NamedPlaces { table, others, .. }) => {
                 let content = table.name(number as u32).ok_or(Errno(libc::ENOENT))?;
-                let (root, path) = table.beneath(link as u32).ok_or(Errno(libc::ENOENT))?;
+                let (root, path) = table.directory_and_path(link as u32).ok_or(Errno(libc::ENOENT))?;
                 others.call(root, path, |dir, name| rustix::fs::symlinkat(content, dir, name))
             }
             Files::Set(set) => set.symlink(),

@@ -167,7 +167,7 @@ impl Calls {
         match opened_again(path, &mpi.before) {
             Some(file) => {
                 if op.kind == OpKind::Create {
-                    table.made(op.file as u32, std::os::fd::AsFd::as_fd(&file));
+                    table.mark_created(op.file as u32, std::os::fd::AsFd::as_fd(&file));
                 }
             }
             None => {

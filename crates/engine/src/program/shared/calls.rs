@@ -1,6 +1,6 @@
 //! Calls of steps over shared file sets: chooses their files, makes the calls, and updates the shared state.
 
-use super::compile::{CompiledStep, Does, Moving, PickFrom, WHOLE_BYTES_MAX};
+use super::compile::{CompiledStep, Moving, PickFrom, StepAction, WHOLE_BYTES_MAX};
 use super::draw::Drawn;
 use super::memory::{ReadMemory, WriteMemory};
 use super::set::{DIRECTORY_MODE, FILE_MODE, SharedSet};
@@ -208,11 +208,11 @@ impl<'a> SharedCalls<'a> {
         let flags = step.flags | OFlags::CREATE;
         match of.dir(dir).and_then(|dir| crate::raw_open::openat(dir, self.path.name(), flags, FILE_MODE)) {
             Ok(fd) => {
-                of.state.files.exists_now(file);
+                of.state.files.mark_existing(file);
                 self.keep(step, handle, Open { fd, set, file })
             }
             Err(error) => {
-                of.state.files.is_missing_now(file);
+                of.state.files.mark_missing(file);
                 Err(errno(error))
             }
         }
@@ -264,11 +264,11 @@ impl<'a> SharedCalls<'a> {
         self.last = Some((set, Entry::File(file)));
         match of.dir(dir).and_then(|dir| rustix::fs::unlinkat(dir, self.path.name(), AtFlags::empty())) {
             Ok(()) => {
-                of.state.files.is_missing_now(file);
+                of.state.files.mark_missing(file);
                 Ok(0)
             }
             Err(error) => {
-                of.state.files.exists_now(file);
+                of.state.files.mark_existing(file);
                 Err(errno(error))
             }
         }
@@ -431,9 +431,9 @@ impl<'a> SharedCalls<'a> {
         self.last = Some((set, Entry::Leaf(leaf)));
         let made = of.dir(dir).and_then(|dir| rustix::fs::mkdirat(dir, self.path.name(), DIRECTORY_MODE));
         if made.is_ok() {
-            of.state.leaves.exists_now(leaf)
+            of.state.leaves.mark_existing(leaf)
         } else {
-            of.state.leaves.is_missing_now(leaf)
+            of.state.leaves.mark_missing(leaf)
         };
         made.map(|()| 0).map_err(errno)
     }
@@ -447,9 +447,9 @@ impl<'a> SharedCalls<'a> {
         self.last = Some((set, Entry::Leaf(leaf)));
         let removed = of.dir(dir).and_then(|dir| rustix::fs::unlinkat(dir, self.path.name(), AtFlags::REMOVEDIR));
         if removed.is_ok() {
-            of.state.leaves.is_missing_now(leaf)
+            of.state.leaves.mark_missing(leaf)
         } else {
-            of.state.leaves.exists_now(leaf)
+            of.state.leaves.mark_existing(leaf)
         };
         removed.map(|()| 0).map_err(errno)
     }
@@ -534,20 +534,20 @@ impl SyncBackend for SharedCalls<'_> {
         let program = self.context.program;
         let (drawn, most) = match &program.steps[op.step as usize].does {
             _ if op.kind != OpKind::Write => return,
-            Does::Write(moving) => (&moving.size, program.largest_write),
-            Does::StartWrite(moving) => (&moving.size, program.largest_started),
-            Does::WriteWhole { request, .. } => (request, program.largest_write),
-            Does::Append { size, .. } => (size, program.largest_write),
+            StepAction::Write(moving) => (&moving.size, program.largest_write),
+            StepAction::StartWrite(moving) => (&moving.size, program.largest_started),
+            StepAction::WriteWhole { request, .. } => (request, program.largest_write),
+            StepAction::Append { size, .. } => (size, program.largest_write),
             _ => return,
         };
         self.request_bytes = drawn.bytes(&mut self.rng, most);
         let ready = match &program.steps[op.step as usize].does {
-            Does::Append { up_to: true, .. } => {
+            StepAction::Append { up_to: true, .. } => {
                 self.request_bytes = self.rng.below(self.request_bytes);
                 self.request_bytes
             }
             // The size of the file, which may not be known before it is opened.
-            Does::WriteWhole { .. } if self.request_bytes == 0 => program.largest_write.min(WHOLE_BYTES_MAX),
+            StepAction::WriteWhole { .. } if self.request_bytes == 0 => program.largest_write.min(WHOLE_BYTES_MAX),
             _ => self.request_bytes,
         };
         self.writes.renew(ready);
@@ -561,12 +561,12 @@ impl SyncBackend for SharedCalls<'_> {
         let number = op.step;
         let step = &self.context.program.steps[number as usize];
         let done = match &step.does {
-            Does::Open | Does::Create
+            StepAction::Open | StepAction::Create
                 if self.handles[step.handle].is_some() && !matches!(step.pick, PickFrom::Turn) =>
             {
                 Err(Errno(libc::EBUSY))
             }
-            Does::Open => {
+            StepAction::Open => {
                 let handle = self.handle(step);
                 // The next file takes the handle of the file opened one full turn earlier.
                 if self.handles[handle].is_some() {
@@ -574,30 +574,30 @@ impl SyncBackend for SharedCalls<'_> {
                 }
                 self.open(number, handle).map(|()| 0)
             }
-            Does::Create => {
+            StepAction::Create => {
                 let handle = self.handle(step);
                 if self.handles[handle].is_some() {
                     self.close(handle)?;
                 }
                 self.create(number, handle).map(|()| 0)
             }
-            Does::Close => self.close(if matches!(step.pick, PickFrom::Turn) { self.turn } else { step.handle }),
-            Does::Remove => self.remove(number, step),
-            Does::Stat => self.stat(number, step),
-            Does::Read(moving) => self.read(number, moving),
-            Does::Write(moving) => self.write(number, moving),
-            Does::ReadWhole { request } => self.read_whole(number, request),
-            Does::WriteWhole { like, bytes, .. } => self.write_whole(number, *like, *bytes),
-            Does::Append { .. } => self.append(number),
-            Does::Fsync => {
+            StepAction::Close => self.close(if matches!(step.pick, PickFrom::Turn) { self.turn } else { step.handle }),
+            StepAction::Remove => self.remove(number, step),
+            StepAction::Stat => self.stat(number, step),
+            StepAction::Read(moving) => self.read(number, moving),
+            StepAction::Write(moving) => self.write(number, moving),
+            StepAction::ReadWhole { request } => self.read_whole(number, request),
+            StepAction::WriteWhole { like, bytes, .. } => self.write_whole(number, *like, *bytes),
+            StepAction::Append { .. } => self.append(number),
+            StepAction::Fsync => {
                 let handle = self.opened(number)?;
                 rustix::fs::fsync(&self.fd(handle)?.fd).map(|()| 0).map_err(errno)
             }
-            Does::FsyncSet => return self.fsync_set(op, step),
-            Does::MakeDirectory => self.make_directory(number, step),
-            Does::RemoveDirectory => self.remove_directory(number, step),
-            Does::List => self.list(step),
-            Does::StartWrite(moving) => self.start_write(number, moving),
+            StepAction::FsyncSet => return self.fsync_set(op, step),
+            StepAction::MakeDirectory => self.make_directory(number, step),
+            StepAction::RemoveDirectory => self.remove_directory(number, step),
+            StepAction::List => self.list(step),
+            StepAction::StartWrite(moving) => self.start_write(number, moving),
             // The source handles all others.
             _ => Err(Errno(libc::ENOSYS)),
         };

@@ -21,14 +21,14 @@ use std::sync::atomic::AtomicU64;
 /// Maximum size of a request that transfers the whole file.
 pub(super) const WHOLE_BYTES_MAX: u64 = 1 << 20;
 
-/// One instruction. Numbers refer to the program's tables; `behind` and `first` refer to instructions.
+/// One instruction. Numbers refer to the program's tables; `after` and `first` refer to instructions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Instruction {
     Step(u32),
     /// Sets a counter to a drawn number; jumps past the loop if it is 0.
     Repeat {
         counter: u16,
-        behind: u32,
+        after: u32,
     },
     /// Decrements the counter, and jumps to the loop's first instruction until it is 0.
     Again {
@@ -41,7 +41,7 @@ pub(super) enum Instruction {
 pub(super) struct CompiledStep {
     pub(super) name: String,
     pub(super) kind: Option<OpKind>,
-    pub(super) does: Does,
+    pub(super) does: StepAction,
     /// Index among the program's sets.
     pub(super) set: Option<usize>,
     pub(super) handle: usize,
@@ -67,7 +67,7 @@ pub(super) struct Moving {
 }
 
 /// The action of a step.
-pub(super) enum Does {
+pub(super) enum StepAction {
     Open,
     Create,
     Close,
@@ -263,11 +263,9 @@ impl SharedPhase {
             boards.push(GroupBoard::new(steps.collect(), group.count));
             compiled.push(Some(Arc::new(program)));
         }
-        let counts_parties = compiled
-            .iter()
-            .flatten()
-            .flat_map(|program| &program.steps)
-            .any(|step| matches!(step.does, Does::TakeEvents { step: None, .. } | Does::Finish { step: None, .. }));
+        let counts_parties = compiled.iter().flatten().flat_map(|program| &program.steps).any(|step| {
+            matches!(step.does, StepAction::TakeEvents { step: None, .. } | StepAction::Finish { step: None, .. })
+        });
         Ok(SharedPhase {
             programs: compiled,
             places,
@@ -306,7 +304,7 @@ impl Compiler<'_> {
         } else {
             let counter = u16::try_from(self.program.times.len()).map_err(|_| ProgramError::TooManySteps)?;
             self.program.times.push(Drawn::of(&step.times));
-            self.program.code.push(Instruction::Repeat { counter, behind: 0 });
+            self.program.code.push(Instruction::Repeat { counter, after: 0 });
             Some((counter, self.program.code.len() - 1))
         };
         if let SharedWork::Steps(steps) = &step.does {
@@ -320,8 +318,8 @@ impl Compiler<'_> {
         }
         if let Some((counter, start)) = repeat {
             self.program.code.push(Instruction::Again { counter, first: start as u32 + 1 });
-            let behind = self.program.code.len() as u32;
-            self.program.code[start] = Instruction::Repeat { counter, behind };
+            let after = self.program.code.len() as u32;
+            self.program.code[start] = Instruction::Repeat { counter, after };
         }
         Ok(())
     }
@@ -360,7 +358,7 @@ impl Compiler<'_> {
         let wanted = [(file.direct, OFlags::DIRECT), (file.sync, OFlags::SYNC)];
         let wanted = wanted.into_iter().filter(|(wanted, _)| *wanted).map(|(_, flag)| flag);
         let flags = wanted.fold(access | OFlags::NOFOLLOW | OFlags::CLOEXEC, |flags, flag| flags | flag);
-        let does = self.does(step, &name)?;
+        let does = self.compile_action(step, &name)?;
         Ok(CompiledStep {
             kind: step.does.kind(),
             name,
@@ -389,7 +387,7 @@ impl Compiler<'_> {
         (Moving { size, random: transfer.random, within: transfer.within, places }, most)
     }
 
-    fn does(&mut self, step: &SharedStep, name: &str) -> Result<Does, ProgramError> {
+    fn compile_action(&mut self, step: &SharedStep, name: &str) -> Result<StepAction, ProgramError> {
         let reads = |program: &mut SharedProgram, most: u64| program.largest_read = program.largest_read.max(most);
         let writes = |program: &mut SharedProgram, most: u64| program.largest_write = program.largest_write.max(most);
         let counted = |step: &Option<String>| {
@@ -399,70 +397,70 @@ impl Compiler<'_> {
         };
         Ok(match &step.does {
             SharedWork::Steps(_) => return Err(ProgramError::OtherStep),
-            SharedWork::Open => Does::Open,
-            SharedWork::Create => Does::Create,
-            SharedWork::Close => Does::Close,
-            SharedWork::Remove => Does::Remove,
-            SharedWork::Stat => Does::Stat,
+            SharedWork::Open => StepAction::Open,
+            SharedWork::Create => StepAction::Create,
+            SharedWork::Close => StepAction::Close,
+            SharedWork::Remove => StepAction::Remove,
+            SharedWork::Stat => StepAction::Stat,
             SharedWork::Read(transfer) => {
                 let (moving, most) = self.moving(transfer);
                 reads(&mut self.program, most);
-                Does::Read(moving)
+                StepAction::Read(moving)
             }
             SharedWork::Write(transfer) => {
                 let (moving, most) = self.moving(transfer);
                 writes(&mut self.program, most);
-                Does::Write(moving)
+                StepAction::Write(moving)
             }
             SharedWork::ReadWhole { request } => {
                 let (request, most) = self.request(request);
                 reads(&mut self.program, most);
-                Does::ReadWhole { request }
+                StepAction::ReadWhole { request }
             }
             SharedWork::WriteWhole { request, like, bytes } => {
                 let (request, most) = self.request(request);
                 writes(&mut self.program, most);
                 self.program.handles = self.program.handles.max(usize::from(*like) + 1);
-                Does::WriteWhole { request, like: (*like).into(), bytes: *bytes }
+                StepAction::WriteWhole { request, like: (*like).into(), bytes: *bytes }
             }
             SharedWork::Append { size, up_to } => {
                 let (size, most) = self.request(size);
                 writes(&mut self.program, most);
-                Does::Append { size, up_to: *up_to }
+                StepAction::Append { size, up_to: *up_to }
             }
-            SharedWork::Fsync => Does::Fsync,
-            SharedWork::FsyncSet => Does::FsyncSet,
-            SharedWork::MakeDirectory => Does::MakeDirectory,
-            SharedWork::RemoveDirectory => Does::RemoveDirectory,
-            SharedWork::List => Does::List,
+            SharedWork::Fsync => StepAction::Fsync,
+            SharedWork::FsyncSet => StepAction::FsyncSet,
+            SharedWork::MakeDirectory => StepAction::MakeDirectory,
+            SharedWork::RemoveDirectory => StepAction::RemoveDirectory,
+            SharedWork::List => StepAction::List,
             SharedWork::StartWrite(transfer) => {
                 let (moving, most) = self.moving(transfer);
                 writes(&mut self.program, most);
                 self.program.largest_started = self.program.largest_started.max(most);
-                Does::StartWrite(moving)
+                StepAction::StartWrite(moving)
             }
-            SharedWork::AwaitWrites => Does::AwaitWrites,
-            SharedWork::Sleep => Does::Sleep(self.place(name)?),
-            SharedWork::Wake { step } => Does::Wake(self.place(step)?),
+            SharedWork::AwaitWrites => StepAction::AwaitWrites,
+            SharedWork::Sleep => StepAction::Sleep(self.place(name)?),
+            SharedWork::Wake { step } => StepAction::Wake(self.place(step)?),
             SharedWork::Take { credit, .. } => {
                 let place = self.place(name)?;
                 let first = self.given.entry(place).or_default();
                 let own = *first;
                 *first += self.workers;
-                Does::Take { place, first: own, credit: Drawn::of(credit) }
+                StepAction::Take { place, first: own, credit: Drawn::of(credit) }
             }
             SharedWork::Give { step, credit, waits } => {
-                Does::Give { place: self.place(step)?, credit: Drawn::of(credit), waits: *waits }
+                StepAction::Give { place: self.place(step)?, credit: Drawn::of(credit), waits: *waits }
             }
-            SharedWork::Spin { times } => Does::Spin(Drawn::of(times)),
-            SharedWork::Delay { seconds } => Does::Delay(Drawn::of(seconds)),
-            SharedWork::TakeEvent => Does::TakeEvent,
-            SharedWork::TakeEvents { unit, step } => Does::TakeEvents { unit: *unit, step: counted(step)? },
+            SharedWork::Spin { times } => StepAction::Spin(Drawn::of(times)),
+            SharedWork::Delay { seconds } => StepAction::Delay(Drawn::of(seconds)),
+            SharedWork::TakeEvent => StepAction::TakeEvent,
+            SharedWork::TakeEvents { unit, step } => StepAction::TakeEvents { unit: *unit, step: counted(step)? },
             SharedWork::Finish { after, unit, step } => {
-                Does::Finish { after: Drawn::of(after), unit: *unit, step: counted(step)? }
+                StepAction::Finish { after: Drawn::of(after), unit: *unit, step: counted(step)? }
             }
-            SharedWork::Note { .. } => Does::Note,
-            SharedWork::Sample { value } => Does::Sample(Drawn::of(value)),
+            SharedWork::Note { .. } => StepAction::Note,
+            SharedWork::Sample { value } => StepAction::Sample(Drawn::of(value)),
         })
     }
 }

@@ -258,7 +258,7 @@ impl SharedShape {
         };
         path.clear();
         path.put_name(name);
-        self.put_above(directory as u32, path);
+        self.put_parents(directory as u32, path);
         directory as u32
     }
 
@@ -267,17 +267,17 @@ impl SharedShape {
     pub(super) fn write_directory(&self, directory: u32, path: &mut PathText) -> u32 {
         path.clear();
         if directory == 0 {
-            path.here();
+            path.set_to_current_directory();
             return 0;
         }
         let Directory { parent, name, .. } = self.directories[directory as usize];
         path.put_name(name);
-        self.put_above(parent, path);
+        self.put_parents(parent, path);
         parent
     }
 
     #[inline]
-    fn put_above(&self, mut directory: u32, path: &mut PathText) {
+    fn put_parents(&self, mut directory: u32, path: &mut PathText) {
         while directory != 0 {
             let Directory { parent, name, .. } = self.directories[directory as usize];
             path.put_before(name);
@@ -311,7 +311,7 @@ impl PathText {
         self.start = PATH_BYTES - 1;
     }
 
-    fn here(&mut self) {
+    fn set_to_current_directory(&mut self) {
         self.start = PATH_BYTES - 2;
         self.bytes[self.start] = b'.';
         self.name = self.start;

@@ -2,7 +2,7 @@
 //! steps that make calls are yielded.
 
 use super::calls::Writes;
-use super::compile::{Does, Instruction, Party, SharedPhase, SharedProgram};
+use super::compile::{Instruction, Party, SharedPhase, SharedProgram, StepAction};
 use super::steps::StepCells;
 use crate::clock::Clock;
 use crate::control::WorkerControl;
@@ -198,19 +198,21 @@ impl<'a> SharedSource<'a> {
         let WorkerContext { program, phase, row, writes, .. } = self.context;
         let (clock, control) = (self.clock, self.control);
         match &program.steps[number].does {
-            Does::Sleep(place) => phase.places[*place].woken.sleep(&mut self.seen[number], &clock, control).into(),
-            Does::Wake(place) => {
+            StepAction::Sleep(place) => {
+                phase.places[*place].woken.sleep(&mut self.seen[number], &clock, control).into()
+            }
+            StepAction::Wake(place) => {
                 phase.places[*place].woken.wake();
                 Done::Over
             }
-            Does::Take { place, first, credit } => {
+            StepAction::Take { place, first, credit } => {
                 let credit = credit.draw(&mut self.rng);
                 match phase.places[*place].credits.get(first + self.worker) {
                     Some(own) => own.take(credit, &clock, control).into(),
                     None => Done::Over,
                 }
             }
-            Does::Give { place, credit, waits } => {
+            StepAction::Give { place, credit, waits } => {
                 let credit = credit.draw(&mut self.rng);
                 for other in &phase.places[*place].credits {
                     other.give(credit);
@@ -220,7 +222,7 @@ impl<'a> SharedSource<'a> {
                 }
                 Done::Over
             }
-            Does::Spin(times) => {
+            StepAction::Spin(times) => {
                 let mut left = times.draw(&mut self.rng);
                 while left > 0 {
                     let stores = left.min(SPIN_STORES);
@@ -236,12 +238,12 @@ impl<'a> SharedSource<'a> {
                 }
                 Done::Over
             }
-            Does::Delay(seconds) => {
+            StepAction::Delay(seconds) => {
                 let ns = seconds.draw(&mut self.rng).saturating_mul(1_000_000_000);
                 wait_until(&clock, control, clock.now().saturating_add(clock.ticks(ns))).into()
             }
-            Does::TakeEvent => phase.events.take(1, &clock, control).into(),
-            Does::TakeEvents { unit, step } => {
+            StepAction::TakeEvent => phase.events.take(1, &clock, control).into(),
+            StepAction::TakeEvents { unit, step } => {
                 // Stored plus one, so that 0 means that the step has not run yet.
                 let done = self.done(*step, *unit) + 1;
                 let before = std::mem::replace(&mut self.seen[number], done);
@@ -252,7 +254,7 @@ impl<'a> SharedSource<'a> {
                 };
                 phase.events.take(events, &clock, control).into()
             }
-            Does::Finish { after, unit, step } => {
+            StepAction::Finish { after, unit, step } => {
                 let after = after.fixed().unwrap_or_else(|| {
                     // Drawn once for each worker.
                     let seen = &mut self.seen[number];
@@ -270,11 +272,11 @@ impl<'a> SharedSource<'a> {
                 };
                 if enough { Done::Enough } else { Done::Over }
             }
-            Does::Sample(value) => {
+            StepAction::Sample(value) => {
                 std::hint::black_box(value.draw(&mut self.rng));
                 Done::Over
             }
-            Does::AwaitWrites => {
+            StepAction::AwaitWrites => {
                 writes.borrow_mut().await_half();
                 Done::Over
             }
@@ -299,10 +301,10 @@ impl Source for SharedSource<'_> {
             }
             match program.code.get(self.at) {
                 None => self.at = 0,
-                Some(Instruction::Repeat { counter, behind }) => {
+                Some(Instruction::Repeat { counter, after }) => {
                     let count = program.times[usize::from(*counter)].draw(&mut self.rng);
                     self.counters[usize::from(*counter)] = count;
-                    self.at = if count == 0 { *behind as usize } else { self.at + 1 };
+                    self.at = if count == 0 { *after as usize } else { self.at + 1 };
                 }
                 Some(Instruction::Again { counter, first }) => {
                     let left = &mut self.counters[usize::from(*counter)];

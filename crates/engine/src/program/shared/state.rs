@@ -138,13 +138,13 @@ impl Entries {
 
     /// Marks a taken entry as existing.
     #[inline]
-    pub(super) fn exists_now(&self, number: u32) {
+    pub(super) fn mark_existing(&self, number: u32) {
         self.existing.put(number);
     }
 
     /// Marks a taken entry as missing.
     #[inline]
-    pub(super) fn is_missing_now(&self, number: u32) {
+    pub(super) fn mark_missing(&self, number: u32) {
         self.missing.put(number);
     }
 
@@ -249,11 +249,11 @@ mod tests {
         assert_eq!(entries.take_missing(From::Shared), Some(0));
         assert_eq!(entries.take_missing(From::Shared), Some(2));
         assert_eq!(entries.take_missing(From::Shared), None);
-        entries.exists_now(0);
+        entries.mark_existing(0);
         assert_eq!(entries.take_existing(From::At(2)), Some(0));
         assert!(entries.take(1) && !entries.take(1));
         assert_eq!(entries.take_existing(From::Shared), None);
-        entries.is_missing_now(1);
+        entries.mark_missing(1);
         assert_eq!(entries.take_missing(From::Shared), Some(1));
         assert_eq!(Entries::new(0, |_| true).existing(From::Shared), None);
     }
@@ -265,7 +265,7 @@ mod tests {
         entries.opened(0);
         assert_eq!(entries.take_existing(From::Shared), Some(1));
         assert_eq!(entries.take_existing(From::Shared), Some(0));
-        entries.exists_now(0);
+        entries.mark_existing(0);
         entries.closed(0);
         assert_eq!(entries.take_existing(From::Shared), Some(0));
     }
@@ -279,7 +279,7 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     while let Some(number) = entries.take_missing(From::Shared) {
-                        entries.exists_now(number);
+                        entries.mark_existing(number);
                         taken.fetch_add(1, Relaxed);
                     }
                 });

@@ -41,7 +41,7 @@ fn loops_and_mixes_become_jumps() {
     assert_eq!(
         program.code,
         [
-            Instruction::Repeat { counter: 0, times: 3, behind: 8 },
+            Instruction::Repeat { counter: 0, times: 3, after: 8 },
             Instruction::Choose { first: 0, count: 2 },
             Instruction::Call { call: 0, file: Choose::Random, other: Choose::ByCall },
             Instruction::Jump { to: 7 },

@@ -30,7 +30,8 @@ pub(in crate::program) struct TreeWalk {
     done: u64,
     /// Number of ops for each owner: all entries, unless a wall lowers it.
     all: u64,
-    there: u64,
+    /// `all` at the start of a pass.
+    all_at_start: u64,
     /// Number of the first item within each root.
     start: u64,
     /// Position of a step that goes from root to root with each item. `done` then counts its rounds.
@@ -62,13 +63,13 @@ impl TreeWalk {
             TreeWork::Renew(renewal) if !renewal.reads_only => renewal.items,
             _ => 0,
         };
-        let there = names.items_each().saturating_sub(start.saturating_add(ahead));
+        let existing = names.items_each().saturating_sub(start.saturating_add(ahead));
         let all = match step.does {
             TreeWork::MakePlaces | TreeWork::RemovePlaces => dealt(names.places.len() as u64, worker, names.owners),
             // Owners that share a place leave it to the first of them.
             TreeWork::MakeRoots | TreeWork::RemoveRoots => u64::from((worker as usize) < names.places.len()),
             TreeWork::MakeDirectories | TreeWork::RemoveDirectories => names.directories(),
-            _ => step.count.map_or(there, |count| count.min(there)),
+            _ => step.count.map_or(existing, |count| count.min(existing)),
         };
         // Items beyond the wall do not exist, so they are not part of the order.
         let all = if step.wall == Some(Wall::AsFar) { all.min(mark.get()) } else { all };
@@ -93,7 +94,7 @@ impl TreeWalk {
             aside: 0,
             done: 0,
             all,
-            there: all,
+            all_at_start: all,
             start,
             round: Round::of(step),
             directories: DirectoryWalk::default(),
@@ -113,7 +114,7 @@ impl TreeWalk {
         }
         self.round = Round::of(&self.step);
         (self.root, self.owners_done) = (0, 0);
-        self.all = self.there;
+        self.all = self.all_at_start;
         self.wall = self.step.wall.filter(|wall| *wall != Wall::AsFar);
         self.begin();
     }
@@ -148,7 +149,7 @@ impl TreeWalk {
     }
 
     /// Moves to the next owner or root; returns `false` if there is none.
-    fn turn(&mut self) -> bool {
+    fn next_root(&mut self) -> bool {
         let names = &self.files.names;
         self.owners_done += 1;
         if !self.step.all_owners || self.owners_done >= names.owners {
@@ -201,7 +202,7 @@ impl TreeWalk {
                 }
                 return None;
             }
-            if !self.turn() {
+            if !self.next_root() {
                 return None;
             }
         }
@@ -417,19 +418,19 @@ mod tests {
             let files = Arc::new(TreeFiles::new(tree.clone(), std::path::Path::new("")));
             let step = TreeStep::new(TreeWork::Rename { aside: 1 });
             let mut walk = TreeWalk::new(&files, &step, 0, 1, &WallMark::default()).unwrap();
-            let mut there: std::collections::BTreeSet<u64> = (0..per_directory)
+            let mut existing: std::collections::BTreeSet<u64> = (0..per_directory)
                 .map(|number| tree.number(TreeName { root: 0, owner: 1, entry: TreeEntry::Item(0, number) }))
                 .collect();
-            let before = there.clone();
+            let before = existing.clone();
             while let Some(op) = walk.next(None, &WallMark::default(), &mut None) {
                 assert!(
-                    there.remove(&op.file),
+                    existing.remove(&op.file),
                     "{} of {per_directory} does not exist",
                     tree.path(tree.name(op.file)).display()
                 );
-                assert!(there.insert(op.other));
+                assert!(existing.insert(op.other));
             }
-            assert_eq!(there, before);
+            assert_eq!(existing, before);
         }
     }
 

@@ -4,7 +4,7 @@ use super::*;
 use plumb_result::observe::{DeviceCounters, OwnIo};
 
 /// Returns the throughputs of 30 runs of 300 reads.
-fn thirty(device: &str) -> Vec<f64> {
+fn run_thirty_times(device: &str) -> Vec<f64> {
     let limit = Limit { ops: Some(300), ..Limit::default() };
     (0..30)
         .map(|index| {
@@ -80,13 +80,13 @@ fn weighted_time_shows_the_depth() {
 
 #[test]
 fn slow_lowers_the_mean_by_its_share() {
-    let ratio = mean(&thirty("sim:ssd?slow=5%")) / mean(&thirty("sim:ssd"));
+    let ratio = mean(&run_thirty_times("sim:ssd?slow=5%")) / mean(&run_thirty_times("sim:ssd"));
     assert!((ratio - 1.0 / 1.05).abs() < 0.003, "{ratio}");
 }
 
 #[test]
 fn cv_spreads_runs_and_keeps_their_mean() {
-    let (calm, spread) = (thirty("sim:ssd?cv=0"), thirty("sim:ssd?cv=10%"));
+    let (calm, spread) = (run_thirty_times("sim:ssd?cv=0"), run_thirty_times("sim:ssd?cv=10%"));
     assert!(cv(&calm) < 0.012, "only jitter: {}", cv(&calm));
     assert!((0.06..0.15).contains(&cv(&spread)), "{}", cv(&spread));
     assert!((mean(&spread) / mean(&calm) - 1.0).abs() < 0.06);
@@ -94,7 +94,7 @@ fn cv_spreads_runs_and_keeps_their_mean() {
 
 #[test]
 fn drift_slows_each_run_a_little_more() {
-    let runs = thirty("sim:ssd?cv=0&drift=2%");
+    let runs = run_thirty_times("sim:ssd?cv=0&drift=2%");
     let ratio = runs[29] / runs[0];
     assert!((ratio - 1.02f64.powi(-29)).abs() < 0.02, "{ratio}");
 }
@@ -116,7 +116,7 @@ fn a_debt_slows_the_following_runs_but_not_its_own() {
 
 #[test]
 fn bimodal_has_two_levels_and_the_configured_share_of_slow_runs() {
-    let runs = thirty("sim:ssd?cv=0&bimodal=30%&bimodal-slow=50%");
+    let runs = run_thirty_times("sim:ssd?cv=0&bimodal=30%&bimodal-slow=50%");
     let fast = runs.iter().cloned().fold(0.0, f64::max);
     let slow = runs.iter().filter(|&&rate| rate < fast * 0.75).count();
     assert!((3..=16).contains(&slow), "{slow} of 30");

@@ -8,7 +8,7 @@
 
 use super::fio_curve::{FioCurve, Scatter};
 use super::parts::Part;
-use super::script::{Kind, PlannedDistribution, Random, Script, Way};
+use super::script::{Kind, OffsetOrder, PlannedDistribution, Random, Script};
 use crate::math::ln;
 use crate::rng::{Rng, splitmix64};
 use crate::source::curve::{Curved, Ranks, Spread};
@@ -36,7 +36,8 @@ impl PlaceCurve {
 
 /// Creates the curve of a file; `None` if the stream has no curve, or the file no blocks.
 pub(super) fn of(script: &Script, part: &Part, file: usize) -> Option<PlaceCurve> {
-    let Way::Random(Random { distribution: PlannedDistribution::Curved { curve, center, as_fio }, .. }) = &script.way
+    let OffsetOrder::Random(Random { distribution: PlannedDistribution::Curved { curve, center, as_fio }, .. }) =
+        &script.offset_order
     else {
         return None;
     };

@@ -419,7 +419,7 @@ impl Machine {
         }
         let writes = self.counts.ops[Kind::Write as usize];
         let after_write = self.counts.last == Kind::Write && self.flushes(script);
-        if script.flushing.amid() && writes > 0 && after_write {
+        if script.flushing.any_between_ops() && writes > 0 && after_write {
             let flushing = &script.flushing;
             for (every, kind) in [
                 (flushing.fsync_every, OpKind::Fsync),

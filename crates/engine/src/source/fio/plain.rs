@@ -4,7 +4,7 @@
 //! They yield the same ops as [`General`](super::general::General) for the same plan.
 
 use super::random_map::Map;
-use super::script::{Handing, Kind, Mix, Opening, PlannedCoverage, PlannedDistribution, Script, Way};
+use super::script::{Handing, Kind, Mix, OffsetOrder, Opening, PlannedCoverage, PlannedDistribution, Script};
 use crate::op::BlockOp;
 use crate::rng::fio::Taus88;
 use crate::rng::fio::Width;
@@ -200,9 +200,9 @@ impl<'a> Shortcut<'a> {
             return None;
         }
         let short = Short { script, kind, size: sizes.smallest };
-        match &script.way {
-            Way::Sequential { skip: 0 } if !script.overwrites() => Some(Shortcut::Upwards(short)),
-            Way::Random(random)
+        match &script.offset_order {
+            OffsetOrder::Sequential { skip: 0 } if !script.overwrites() => Some(Shortcut::Upwards(short)),
+            OffsetOrder::Random(random)
                 if random.ops_per_draw == 1
                     && random.percent[kind as usize] == 100
                     && random.distribution == PlannedDistribution::Uniform

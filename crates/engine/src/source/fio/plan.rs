@@ -3,8 +3,8 @@
 use super::parts::{Part, Parts};
 use super::random_map::Register;
 use super::script::{
-    FileHandling, Flushing, Handing, Kind, Limits, Mix, Opening, PlannedCoverage, PlannedDistribution, Random, Script,
-    SeedPlan, Verifying, Way, three,
+    FileHandling, Flushing, Handing, Kind, Limits, Mix, OffsetOrder, Opening, PlannedCoverage, PlannedDistribution,
+    Random, Script, SeedPlan, Verifying, three,
 };
 use super::sizes::Sizes;
 use super::steady_state;
@@ -222,7 +222,7 @@ fn script(request: &FioPlanRequest<'_>) -> Result<Script, FioPlanError> {
         return Err(FioPlanError::NoRoom { smallest });
     }
     let seeds = Seeds::new(stream.seed, stream.worker_number, stream.seeding);
-    let way = way(stream, mix, &sizes, align, &parts, &seeds)?;
+    let way = plan_offset_order(stream, mix, &sizes, align, &parts, &seeds)?;
     let most_mapped = parts.distinct().map(|part| part.mapped).max().unwrap_or_default();
     let wide = match stream.generator {
         RandomGenerator::Taus258 => true,
@@ -332,16 +332,16 @@ fn parts(
     })
 }
 
-fn way(
+fn plan_offset_order(
     stream: &Stream,
     mix: Mix,
     sizes: &[Sizes; 3],
     align: [u64; 3],
     parts: &Parts,
     seeds: &Seeds,
-) -> Result<Way, FioPlanError> {
+) -> Result<OffsetOrder, FioPlanError> {
     let ops_per_draw = match stream.order {
-        AccessOrder::Sequential { skip_bytes } => return Ok(Way::Sequential { skip: skip_bytes as u64 }),
+        AccessOrder::Sequential { skip_bytes } => return Ok(OffsetOrder::Sequential { skip: skip_bytes as u64 }),
         AccessOrder::Random { ops_per_draw } => ops_per_draw,
     };
     if ops_per_draw == 0 {
@@ -373,7 +373,7 @@ fn way(
         }
         Coverage::Once | Coverage::Again => PlannedCoverage::Again,
     };
-    Ok(Way::Random(Random {
+    Ok(OffsetOrder::Random(Random {
         ops_per_draw,
         sequencer: stream.sequencer,
         percent: three(&stream.random_percent),
@@ -484,7 +484,7 @@ fn check_alignment(script: &Script, alignment: u64) -> Result<(), FioPlanError> 
     }
     if script.mix != Mix::Only(Kind::Trim) {
         script.parts.distinct().try_for_each(|part| check("the start of a range", part.start))?;
-        if let Way::Sequential { skip } = script.way {
+        if let OffsetOrder::Sequential { skip } = script.offset_order {
             check("the skip after each op", (skip as i64).unsigned_abs())?;
         }
     }

@@ -127,8 +127,8 @@ impl SmallMap {
             return Some(block);
         }
         let first_free = |from: u64| {
-            let behind = u32::try_from(from).ok().and_then(|from| u64::MAX.checked_shl(from)).unwrap_or(0);
-            Some(u64::from((!self.0 & behind).trailing_zeros())).filter(|free| *free < blocks)
+            let from_here = u32::try_from(from).ok().and_then(|from| u64::MAX.checked_shl(from)).unwrap_or(0);
+            Some(u64::from((!self.0 & from_here).trailing_zeros())).filter(|free| *free < blocks)
         };
         first_free(block + 1).or_else(|| first_free(0))
     }

@@ -65,7 +65,7 @@ impl Mix {
 
 /// Order of a job's offsets.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Way {
+pub(super) enum OffsetOrder {
     /// One after another with `skip` bytes in between. The addition wraps around, so large values go backwards.
     Sequential {
         skip: u64,
@@ -161,12 +161,12 @@ impl Flushing {
         }
     }
 
-    pub(super) fn amid(&self) -> bool {
+    pub(super) fn any_between_ops(&self) -> bool {
         self.fsync_every > 0 || self.fdatasync_every > 0 || self.range_every > 0
     }
 
     pub(super) fn any(&self) -> bool {
-        self.amid() || self.at_end || self.at_close || self.file_system_at_end
+        self.any_between_ops() || self.at_end || self.at_close || self.file_system_at_end
     }
 }
 
@@ -244,7 +244,7 @@ pub(super) struct SeedPlan {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Script {
     pub(super) mix: Mix,
-    pub(super) way: Way,
+    pub(super) offset_order: OffsetOrder,
     /// Sizes by [`Kind`].
     pub(super) sizes: [Sizes; 3],
     pub(super) sizes_by_order: bool,
@@ -270,38 +270,41 @@ impl Script {
     }
 
     pub(super) fn is_random(&self) -> bool {
-        matches!(self.way, Way::Random(_))
+        matches!(self.offset_order, OffsetOrder::Random(_))
     }
 
     /// Returns `true` if offsets follow a curve.
     pub(super) fn is_curved(&self) -> bool {
-        matches!(&self.way, Way::Random(Random { distribution: PlannedDistribution::Curved { .. }, .. }))
+        matches!(
+            &self.offset_order,
+            OffsetOrder::Random(Random { distribution: PlannedDistribution::Curved { .. }, .. })
+        )
     }
 
     /// Returns the settings for an SSD's steady state, if the job prepares one.
     pub(super) fn steady_state(&self) -> Option<SteadyState> {
-        match &self.way {
-            Way::Random(Random { distribution: PlannedDistribution::SteadyState(steady), .. }) => Some(*steady),
+        match &self.offset_order {
+            OffsetOrder::Random(Random { distribution: PlannedDistribution::SteadyState(steady), .. }) => Some(*steady),
             _ => None,
         }
     }
 
     pub(super) fn covers(&self) -> PlannedCoverage {
-        match &self.way {
-            Way::Random(random) => random.coverage,
-            Way::Sequential { .. } => PlannedCoverage::Again,
+        match &self.offset_order {
+            OffsetOrder::Random(random) => random.coverage,
+            OffsetOrder::Sequential { .. } => PlannedCoverage::Again,
         }
     }
 
     /// Returns `true` if a block can repeat within a loop despite a map: by sequential ops between random ones, or
     /// because the map is cleared when full.
     pub(super) fn may_repeat(&self) -> bool {
-        match &self.way {
-            Way::Random(random) => {
+        match &self.offset_order {
+            OffsetOrder::Random(random) => {
                 let in_sequence = random.ops_per_draw > 1 || random.percent.iter().any(|&percent| percent < 100);
                 in_sequence || self.limits.until_time || self.zones.is_some()
             }
-            Way::Sequential { .. } => true,
+            OffsetOrder::Sequential { .. } => true,
         }
     }
 
@@ -312,11 +315,13 @@ impl Script {
 
     /// Returns `true` if no byte is written twice within a loop.
     pub(super) fn writes_once(&self) -> bool {
-        let once = match &self.way {
-            Way::Sequential { skip } => *skip == 0 && !self.limits.until_time && self.zones.is_none(),
+        let once = match &self.offset_order {
+            OffsetOrder::Sequential { skip } => *skip == 0 && !self.limits.until_time && self.zones.is_none(),
             // A register knows where ops begin, but not their length.
-            Way::Random(random) if random.coverage == PlannedCoverage::Register && !self.is_of_one_size() => false,
-            Way::Random(random) => random.coverage != PlannedCoverage::Again && !self.may_repeat(),
+            OffsetOrder::Random(random) if random.coverage == PlannedCoverage::Register && !self.is_of_one_size() => {
+                false
+            }
+            OffsetOrder::Random(random) => random.coverage != PlannedCoverage::Again && !self.may_repeat(),
         };
         once && !self.overwrites()
     }

@@ -73,7 +73,7 @@ impl SteadyBlocks {
         let region_blocks = region_blocks(&steady, range, script.sizes[Kind::Write as usize].smallest);
         Some(SteadyBlocks {
             register: Register::new(part.mapped, script.seeding.seeds.offset)?,
-            again: written_again(&steady),
+            again: rewrites_by_region(&steady),
             region: 0,
             region_blocks,
             left: region_blocks,
@@ -145,7 +145,7 @@ impl SteadyBlocks {
 }
 
 /// Returns how many of 10,000 writes the next region rewrites, by region. The first regions are the emptiest ones.
-fn written_again(steady: &SteadyState) -> Box<[u32]> {
+fn rewrites_by_region(steady: &SteadyState) -> Box<[u32]> {
     let count = steady.regions as usize;
     let amplification = 0.5 / steady.over_provisioning + 0.7;
     let valid = evenly(1.0, 1.0 - 1.0 / amplification, count);

@@ -220,7 +220,7 @@ mod tests {
     }
 
     /// Returns the chi-square of counts against equal expectation, as a normal deviate (Wilson and Hilferty).
-    fn deviate(counts: &[u64]) -> f64 {
+    fn normal_deviate(counts: &[u64]) -> f64 {
         let total: u64 = counts.iter().sum();
         let expected = total as f64 / counts.len() as f64;
         let chi: f64 = counts.iter().map(|&c| (c as f64 - expected).powi(2) / expected).sum();
@@ -248,13 +248,13 @@ mod tests {
                     pairs[bucket(window[0], 32) * 32 + bucket(window[lag], 32)] += 1;
                 }
                 for counts in [&differences, &pairs, &second] {
-                    let deviate = deviate(counts);
+                    let deviate = normal_deviate(counts);
                     assert!(deviate.abs() < 5.0, "count {count}, lag {lag}: {deviate}");
                 }
             }
             let mut low = vec![0u64; 64];
             draws.iter().for_each(|value| low[(value % 64) as usize] += 1);
-            assert!(deviate(&low).abs() < 5.0, "count {count}, low bits: {}", deviate(&low));
+            assert!(normal_deviate(&low).abs() < 5.0, "count {count}, low bits: {}", normal_deviate(&low));
         }
     }
 

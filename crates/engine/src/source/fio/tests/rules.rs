@@ -126,8 +126,8 @@ proptest! {
 
     /// Protects: the fast path yields the ops of the general path, with the same waits.
     #[test]
-    fn the_fast_path_matches_the_general_path(stream in simple(), handing in handing(), behind in 0..40u64) {
-        let file = stream.ranges[0].start.0 + stream.ranges[0].length.0 + behind;
+    fn the_fast_path_matches_the_general_path(stream in simple(), handing in handing(), beyond in 0..40u64) {
+        let file = stream.ranges[0].start.0 + stream.ranges[0].length.0 + beyond;
         let plan = plan(&job(stream), &[file], handing);
         let plan = plan.expect("a plan");
         prop_assert_eq!(taken(&plan, 3000), ops(&plan, 3000));
