@@ -19,7 +19,7 @@ pub(crate) struct SearchWords {
 }
 
 impl SearchWords {
-    /// Creates the state of no search, in memory that nothing reads.
+    /// Returns the state for a worker without a search.
     #[cfg(test)]
     pub(crate) const fn none() -> SearchWords {
         SearchWords { depth: AtomicU64::new(0), over: AtomicU64::new(0) }

@@ -106,7 +106,7 @@ pub(super) struct Order {
     /// Number of the object (the bytes) currently under each name.
     objects: Vec<u32>,
     data: Vec<ResourceUses>,
-    /// ResourceUses of each slot.
+    /// Recent uses of each slot.
     descriptors: Vec<ResourceUses>,
     slot_objects: Vec<u32>,
     /// Calls that have not ended, ordered by their end.

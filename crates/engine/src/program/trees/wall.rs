@@ -137,8 +137,8 @@ pub(in crate::program) struct InStep {
     pub(in crate::program) ranks: u32,
 }
 
-/// Like [`check_wall`], for a rank that works in step with others. A rank that `has_ended` only participates in the decision,
-/// and wants the others to end.
+/// Like [`check_wall`], for a rank that works in step with others. A rank that `has_ended` only participates in the
+/// decision, and votes for the end.
 pub(in crate::program) fn check_wall_in_step(
     in_step: &InStep,
     wall: Wall,
