@@ -81,7 +81,7 @@ pub(super) struct PostmarkSource {
 }
 
 impl PostmarkSource {
-    /// Creates a postmark at the beginning of the part.
+    /// Creates the source at the beginning of the part.
     pub(super) fn new(step: &PostmarkStep, rules: CallRules, thread: u32, kept: &Arc<KeptDraws>) -> PostmarkSource {
         let close = CallOp::of(OpKind::Close, Call::Close);
         let draws = Some(kept.take(step, thread));
