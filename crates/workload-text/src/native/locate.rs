@@ -89,11 +89,11 @@ impl<'a> Document<'a> {
         for base in &self.bases {
             let start = base.span.start;
             let text = &self.joined[base.span.clone()];
-            let beneath = toml::parse(text).map_err(|error| self.misread(start, &error))?;
-            let Value::Table(beneath) = Node::from(Value::Table(beneath.into_inner())).moved(start).into_inner() else {
+            let base = toml::parse(text).map_err(|error| self.misread(start, &error))?;
+            let Value::Table(base) = Node::from(Value::Table(base.into_inner())).moved(start).into_inner() else {
                 unreachable!("a table that is moved stays one")
             };
-            merge::beneath(tree.get_mut(), beneath);
+            merge::merge_base(tree.get_mut(), base);
         }
         former::bring_up_table(tree.get_mut());
         Ok(tree)

@@ -6,7 +6,7 @@ use plumb_document::toml;
 use plumb_document::{Node, Spanned, Table, Value};
 use plumb_workload::former;
 use plumb_workload::keypath::{KeyPath, KeyPathError, Segment};
-use plumb_workload::merge::put_over;
+use plumb_workload::merge::overlay;
 use plumb_workload::suggest::did_you_mean;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -153,7 +153,7 @@ pub fn over(tree: &mut Table, changes: &Table) -> Result<(), LocatedFailure> {
             continue;
         }
         match tree.get_mut(key.get_ref()) {
-            Some(place) => put_over(place, value.clone()),
+            Some(place) => overlay(place, value.clone()),
             None => {
                 tree.insert(key.clone(), value.clone());
             }
