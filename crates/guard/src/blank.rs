@@ -329,7 +329,7 @@ mod tests {
     }
 
     fn data_at(file: &File) -> Option<u64> {
-        match ask(file, READ_MAX_BYTES) {
+        match prove_blank(file, READ_MAX_BYTES) {
             Ok(()) => None,
             Err(NotBlank::Data { offset_bytes }) => Some(offset_bytes),
             Err(other) => panic!("{other}"),

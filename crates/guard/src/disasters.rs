@@ -17,7 +17,8 @@ const OVERWRITE: FileOpening = FileOpening { intent: Intent::Overwrite, mode: Io
 const TRUNCATE: FileOpening = FileOpening { intent: Intent::Truncate, ..OVERWRITE };
 const MIB: u64 = 1 << 20;
 
-fn no_permissions() -> Guard {
+/// Returns a guard without permissions.
+fn strict() -> Guard {
     guard(Permissions::none())
 }
 
@@ -163,7 +164,7 @@ fn no_file_with_user_data_counts_as_blank() {
     for place in places {
         for (what, make) in PRECIOUS {
             eprintln!("{what} in {}", place.display());
-            let why = refused(&no_permissions(), &made(&place, *make));
+            let why = refused(&strict(), &made(&place, *make));
             assert!(matches!(why, NotBlank::Data { .. }), "{what}: {why}");
         }
     }
@@ -182,11 +183,11 @@ fn root_every_file_system_distinguishes_blank_files_from_data() {
         let mounted = Mounted::new(&[device.path.to_str().unwrap()]);
         for (what, make) in PRECIOUS {
             eprintln!("{what} on {tool}");
-            refused(&no_permissions(), &made(mounted.path(), *make));
+            refused(&strict(), &made(mounted.path(), *make));
         }
         for (what, make) in BLANK {
             eprintln!("{what} on {tool}");
-            passes(&no_permissions(), &made(mounted.path(), *make));
+            passes(&strict(), &made(mounted.path(), *make));
         }
     }
 }
@@ -197,11 +198,11 @@ fn blank_files_are_written_to_and_truncated_only_on_request() {
     for (what, make) in BLANK {
         eprintln!("{what}");
         let path = made(dir.path(), *make);
-        passes(&no_permissions(), &path);
+        passes(&strict(), &path);
         let path = made(dir.path(), *make);
-        no_permissions().open_file(&path, TRUNCATE).unwrap();
+        strict().open_file(&path, TRUNCATE).unwrap();
         assert_eq!(path.metadata().unwrap().len(), 0);
-        no_permissions().open_file(&path, OVERWRITE).unwrap().remove().unwrap();
+        strict().open_file(&path, OVERWRITE).unwrap().remove().unwrap();
         assert!(path.exists(), "the file still belongs to its owner");
     }
 }
@@ -211,7 +212,7 @@ fn blank_files_are_written_to_and_truncated_only_on_request() {
 fn zeros_beyond_the_limit_prove_nothing() {
     let dir = on_disk();
     let path = made(dir.path(), |file| zeros(file, 4 * MIB));
-    let with = |bytes_max| Guard { patience: Patience { bytes_max, ..Patience::default() }, ..no_permissions() };
+    let with = |bytes_max| Guard { patience: Patience { bytes_max, ..Patience::default() }, ..strict() };
     let why = refused(&with(4 * MIB - 4096), &path);
     assert!(matches!(why, NotBlank::TooLarge { .. }), "{why}");
     passes(&with(4 * MIB), &path);
@@ -222,10 +223,10 @@ fn an_empty_file_with_a_second_name_is_the_users() {
     let dir = on_disk();
     let path = made(dir.path(), |_| {});
     fs::hard_link(&path, dir.path().join("second")).unwrap();
-    let why = refused(&no_permissions(), &path);
+    let why = refused(&strict(), &path);
     assert!(matches!(why, NotBlank::Linked { count: 2 }), "{why}");
     fs::remove_file(dir.path().join("second")).unwrap();
-    passes(&no_permissions(), &path);
+    passes(&strict(), &path);
 }
 
 struct Holder(Child);
@@ -248,7 +249,7 @@ fn an_empty_file_that_a_program_has_open_or_mapped_is_refused() {
     let path = made(dir.path(), |_| {});
     for open in [File::open(&path), File::options().append(true).open(&path)] {
         let _holder = holder(open.unwrap());
-        let why = refused(&no_permissions(), &path).to_string();
+        let why = refused(&strict(), &path).to_string();
         assert!(why.contains("(sleep) has it open"), "{why}");
     }
     let path = made(dir.path(), |file| file.set_len(8192).unwrap());
@@ -259,10 +260,10 @@ fn an_empty_file_that_a_program_has_open_or_mapped_is_refused() {
     let mut message = [0; 6];
     std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut message).unwrap();
     let holder = Holder(child);
-    let why = refused(&no_permissions(), &path).to_string();
+    let why = refused(&strict(), &path).to_string();
     assert!(why.contains("(python3") && why.contains("has it open"), "{why}");
     drop(holder);
-    passes(&no_permissions(), &path);
+    passes(&strict(), &path);
 }
 
 #[test]
@@ -310,7 +311,7 @@ const CHILD_FILE: &str = "PLUMB_TEST_CHILD_FILE";
 #[test]
 fn child_that_asks_for_a_file() {
     let Some(path) = std::env::var_os(CHILD_FILE) else { return };
-    match no_permissions().open_file(Path::new(&path), OVERWRITE) {
+    match strict().open_file(Path::new(&path), OVERWRITE) {
         Ok(file) => eprintln!("passed: {:?}", file.origin()),
         Err(refusal) => eprintln!("{refusal}"),
     }
@@ -323,7 +324,7 @@ fn root_swap_space_and_the_image_of_a_loop_device_are_in_use() {
     }
     let device = LoopDevice::new(8 * MIB);
     for opening in [OVERWRITE, TRUNCATE] {
-        let result = no_permissions().open_file(&device.image, opening);
+        let result = strict().open_file(&device.image, opening);
         assert!(matches!(result, Err(Refusal::FileInUse { .. })), "{result:?}");
     }
     let dir = on_disk();
@@ -332,7 +333,7 @@ fn root_swap_space_and_the_image_of_a_loop_device_are_in_use() {
     if !(run("chmod", &["600", name]) && run("mkswap", &[name]) && run("swapon", &[name])) {
         return skipped("no swap files here");
     }
-    let result = no_permissions().open_file(&path, OVERWRITE);
+    let result = strict().open_file(&path, OVERWRITE);
     let named = guard(Permissions::parse(name)).open_file(&path, OVERWRITE);
     assert!(run("swapoff", &[name]));
     // Its signature is data, so the check stops there.
@@ -355,7 +356,7 @@ fn a_file_that_is_filled_or_replaced_after_the_check_is_the_users() {
         for opening in [OVERWRITE, TRUNCATE] {
             eprintln!("{what}: {opening:?}");
             let path = made(dir.path(), *make);
-            let filled = no_permissions().open_file_while(&path, opening, || {
+            let filled = strict().open_file_while(&path, opening, || {
                 at(&File::options().write(true).open(&path).unwrap(), 5000, b"precious");
             });
             assert!(matches!(&filled, Err(Refusal::ExistingFile { why: NotBlank::Data { .. }, .. })), "{filled:?}");
@@ -366,13 +367,13 @@ fn a_file_that_is_filled_or_replaced_after_the_check_is_the_users() {
             let path = made(dir.path(), *make);
             let other = dir.path().join("other");
             fs::write(&other, "precious").unwrap();
-            let exchanged = no_permissions().open_file_while(&path, opening, || fs::rename(&other, &path).unwrap());
+            let exchanged = strict().open_file_while(&path, opening, || fs::rename(&other, &path).unwrap());
             assert!(matches!(exchanged, Err(Refusal::Swapped { .. })), "{exchanged:?}");
             assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
 
             let path = made(dir.path(), *make);
             let second = dir.path().join("second");
-            let linked = no_permissions().open_file_while(&path, opening, || fs::hard_link(&path, &second).unwrap());
+            let linked = strict().open_file_while(&path, opening, || fs::hard_link(&path, &second).unwrap());
             fs::remove_file(&second).unwrap();
             assert!(matches!(&linked, Err(Refusal::ExistingFile { why: NotBlank::Linked { .. }, .. })), "{linked:?}");
         }
@@ -387,12 +388,12 @@ fn a_file_that_is_filled_after_the_check_of_a_runs_mark_is_the_users() {
     if !has_marks(&path) {
         return;
     }
-    let guard = no_permissions();
+    let guard = strict();
     guard.open_file(&path, OVERWRITE).unwrap().file().write_all_at(b"measured", 0).unwrap();
     guard.give_back();
     // Lets the file system's clock advance.
     std::thread::sleep(std::time::Duration::from_millis(50));
-    let filled = no_permissions().open_file_while(&path, TRUNCATE, || {
+    let filled = strict().open_file_while(&path, TRUNCATE, || {
         at(&File::options().write(true).open(&path).unwrap(), 0, b"precious");
     });
     assert!(matches!(&filled, Err(Refusal::ExistingFile { why: NotBlank::Data { .. }, .. })), "{filled:?}");
@@ -415,13 +416,13 @@ fn a_blank_file_is_known_until_another_program_writes_to_it() {
     if !has_marks(&path) {
         return;
     }
-    let first = no_permissions();
+    let first = strict();
     first.open_file(&path, OVERWRITE).unwrap().file().write_all_at(b"measured", 0).unwrap();
     // Another worker of the run, and another run.
     assert_eq!(first.open_file(&path, OVERWRITE).unwrap().origin(), PassReason::Blank);
     first.give_back();
     for _ in 0..2 {
-        let guard = no_permissions();
+        let guard = strict();
         let file = guard.open_file(&path, OVERWRITE).unwrap();
         assert_eq!(file.origin(), PassReason::Blank);
         file.file().write_all_at(b"measured again", 0).unwrap();
@@ -435,7 +436,7 @@ fn a_blank_file_is_known_until_another_program_writes_to_it() {
     let file = File::options().write(true).open(&path).unwrap();
     at(&file, 0, b"precious");
     drop(file);
-    let result = no_permissions().open_file(&path, TRUNCATE);
+    let result = strict().open_file(&path, TRUNCATE);
     assert!(matches!(&result, Err(Refusal::ExistingFile { why: NotBlank::Data { .. }, .. })), "{result:?}");
     assert!(fs::read(&path).unwrap().starts_with(b"precious"));
 }
@@ -448,7 +449,7 @@ fn a_file_that_replaces_a_lent_one_is_its_owners_too() {
     if !has_marks(&path) {
         return;
     }
-    let guard = no_permissions();
+    let guard = strict();
     drop(guard.open_file(&path, OVERWRITE).unwrap());
     // Kept open, so that the new file cannot reuse its inode number.
     let _old = File::open(&path).unwrap();
@@ -462,14 +463,14 @@ fn a_file_that_replaces_a_lent_one_is_its_owners_too() {
     // Lets the file system's clock advance.
     std::thread::sleep(std::time::Duration::from_millis(50));
     at(&File::options().write(true).open(&path).unwrap(), 0, b"precious");
-    let result = no_permissions().open_file(&path, TRUNCATE);
+    let result = strict().open_file(&path, TRUNCATE);
     assert!(matches!(&result, Err(Refusal::ExistingFile { why: NotBlank::Data { .. }, .. })), "{result:?}");
     assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
 }
 
 #[track_caller]
 fn passes_again(path: &Path) {
-    let guard = no_permissions();
+    let guard = strict();
     assert_eq!(guard.open_file(path, OVERWRITE).unwrap().origin(), PassReason::Blank);
     guard.give_back();
 }
@@ -484,7 +485,7 @@ fn a_file_that_a_killed_run_had_taken_must_be_named() {
     let inode = std::os::unix::fs::MetadataExt::ino(&path.metadata().unwrap());
     let lent = format!("held nothing, format 1, inode {inode}, lent to 00112233445566ff");
     rustix::fs::setxattr(&path, MARK, lent.as_bytes(), rustix::fs::XattrFlags::empty()).unwrap();
-    let result = no_permissions().open_file(&path, OVERWRITE);
+    let result = strict().open_file(&path, OVERWRITE);
     assert!(matches!(result, Err(Refusal::ExistingFile { .. })), "{result:?}");
 }
 
@@ -492,12 +493,12 @@ fn a_file_that_a_killed_run_had_taken_must_be_named() {
 fn a_copy_of_a_file_that_was_taken_is_its_owners() {
     let dir = on_disk();
     let path = made(dir.path(), |_| {});
-    let guard = no_permissions();
+    let guard = strict();
     guard.open_file(&path, OVERWRITE).unwrap().file().write_all_at(b"measured", 0).unwrap();
     guard.give_back();
     let copy = dir.path().join("copy");
     assert!(run("cp", &["--preserve=all", path.to_str().unwrap(), copy.to_str().unwrap()]));
-    assert!(matches!(no_permissions().open_file(&copy, OVERWRITE), Err(Refusal::ExistingFile { .. })));
+    assert!(matches!(strict().open_file(&copy, OVERWRITE), Err(Refusal::ExistingFile { .. })));
 }
 
 fn open(guard: &Guard, device: &LoopDevice) -> Result<PassReason, Refusal> {
@@ -517,27 +518,21 @@ fn root_a_loop_device_is_blank_where_its_image_is_and_only_then() {
             make(file);
             file.set_len(file.metadata().unwrap().len().next_multiple_of(4096).min(1 << 30)).unwrap();
         });
-        assert_eq!(open(&no_permissions(), &device).unwrap(), PassReason::Device, "{what}");
+        assert_eq!(open(&strict(), &device).unwrap(), PassReason::Device, "{what}");
     }
     let device = LoopDevice::new(8 * MIB);
     fs::hard_link(&device.image, device.image.with_extension("second")).unwrap();
-    assert!(matches!(open(&no_permissions(), &device), Err(Refusal::Unnamed { .. })), "a second name");
+    assert!(matches!(open(&strict(), &device), Err(Refusal::Unnamed { .. })), "a second name");
     fs::remove_file(device.image.with_extension("second")).unwrap();
     {
         let _holder = holder(File::open(&device.image).unwrap());
-        assert!(
-            matches!(open(&no_permissions(), &device), Err(Refusal::Unnamed { .. })),
-            "another program has the image open"
-        );
+        assert!(matches!(open(&strict(), &device), Err(Refusal::Unnamed { .. })), "image open elsewhere");
     }
     {
         let _holder = holder(File::open(&device.path).unwrap());
-        assert!(
-            matches!(open(&no_permissions(), &device), Err(Refusal::Unnamed { .. })),
-            "another program has the device open"
-        );
+        assert!(matches!(open(&strict(), &device), Err(Refusal::Unnamed { .. })), "device open elsewhere");
     }
-    assert_eq!(open(&no_permissions(), &device).unwrap(), PassReason::Device);
+    assert_eq!(open(&strict(), &device).unwrap(), PassReason::Device);
 }
 
 // Protects a disk image that its owner used between two benchmarks, even through its loop device.
@@ -559,15 +554,15 @@ fn root_a_loop_device_is_known_until_another_program_writes_to_it() {
         drop(file);
         guard.give_back();
     };
-    measured(&no_permissions());
-    measured(&no_permissions());
+    measured(&strict());
+    measured(&strict());
     // Data that is only in the device's cache counts too.
     let file = File::options().write(true).open(&device.path).unwrap();
     at(&file, MIB, b"precious");
     drop(file);
-    assert!(matches!(open(&no_permissions(), &device), Err(Refusal::Unnamed { .. })));
+    assert!(matches!(open(&strict(), &device), Err(Refusal::Unnamed { .. })));
     if device.format("mkfs.ext4", &["-q", "-F"]) {
-        assert!(matches!(open(&no_permissions(), &device), Err(Refusal::Signed { .. })));
+        assert!(matches!(open(&strict(), &device), Err(Refusal::Signed { .. })));
     }
 }
 
@@ -587,13 +582,13 @@ fn an_input_without_content_takes_nothing_from_anybody_who_was_not_named() {
     let path = dir.path().join("testfile");
     let output = |guard: &Guard, opening| guard.open_output(&path, opening);
     // Plumb made the file, and it contains only zeros.
-    output(&no_permissions(), to(0, None)).unwrap().write_all_at(&[0; 8192], 0).unwrap();
+    output(&strict(), to(0, None)).unwrap().write_all_at(&[0; 8192], 0).unwrap();
     for cut_to_bytes in [0, 4096, 8191] {
-        let result = output(&no_permissions(), to(cut_to_bytes, Some("/dev/null")));
+        let result = output(&strict(), to(cut_to_bytes, Some("/dev/null")));
         assert!(matches!(&result, Err(Refusal::Exchanged { input, .. }) if input == empty), "{result:?}");
         assert_eq!(path.metadata().unwrap().len(), 8192);
     }
-    output(&no_permissions(), to(8192, Some("/dev/null"))).unwrap();
+    output(&strict(), to(8192, Some("/dev/null"))).unwrap();
     let beside = guard(Permissions::parse(&dir.path().display().to_string()));
     assert!(
         matches!(output(&beside, to(0, Some("/dev/null"))), Err(Refusal::Exchanged { .. })),
@@ -604,13 +599,13 @@ fn an_input_without_content_takes_nothing_from_anybody_who_was_not_named() {
     output(&named, to(0, Some("/dev/null"))).unwrap();
     assert_eq!(path.metadata().unwrap().len(), 0);
     // With a non-empty input, the file is recreated as before.
-    let again = no_permissions();
+    let again = strict();
     output(&again, to(0, None)).unwrap().write_all_at(&[1; 8192], 0).unwrap();
     again.give_back();
-    output(&no_permissions(), to(0, None)).unwrap();
+    output(&strict(), to(0, None)).unwrap();
     assert_eq!(path.metadata().unwrap().len(), 0);
     // A hole counts as nothing.
     File::options().write(true).open(&path).unwrap().set_len(1 << 30).unwrap();
-    output(&no_permissions(), to(0, Some("/dev/null"))).unwrap();
+    output(&strict(), to(0, Some("/dev/null"))).unwrap();
     assert_eq!(path.metadata().unwrap().len(), 0);
 }

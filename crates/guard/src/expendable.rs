@@ -152,7 +152,7 @@ mod tests {
     use super::super::testing::{LoopDevice, Mounted, guard, is_root, once_released};
     use super::*;
 
-    fn no_permissions() -> Guard {
+    fn strict() -> Guard {
         guard(Permissions::none())
     }
 
@@ -165,7 +165,7 @@ mod tests {
         let disk = LoopDevice::new(16 << 20);
         let serial = disk.serial();
         let allowed = |list: &[Expendable<'_>]| {
-            once_released(|| match no_permissions().may_destroy(&disk.path, Right::Study(list)) {
+            once_released(|| match strict().may_destroy(&disk.path, Right::Study(list)) {
                 Err(Refusal::Held { .. }) => None,
                 answer => Some(answer),
             })
@@ -207,10 +207,10 @@ mod tests {
                 answer => Some(answer),
             })
         };
-        assert!(matches!(look(&no_permissions(), Right::Study(&list)), Err(Refusal::Signed { .. })));
+        assert!(matches!(look(&strict(), Right::Study(&list)), Err(Refusal::Signed { .. })));
         let typed = guard(Permissions::parse(&disk.serial()));
         look(&typed, Right::Study(&list)).unwrap();
-        look(&no_permissions(), Right::Made).unwrap();
+        look(&strict(), Right::Made).unwrap();
         let mounted = Mounted::new(&[disk.path.to_str().unwrap()]);
         for right in [Right::Study(&list), Right::Made] {
             let refusal = typed.may_destroy(&disk.path, right).unwrap_err();

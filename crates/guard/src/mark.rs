@@ -35,7 +35,7 @@ pub(super) enum FileOwner {
     /// Plumb made it.
     Plumb,
     /// A user made it, and it held nothing when a run took it.
-    Owner,
+    User,
 }
 
 /// Name of a run, shared by all its threads and forked workers.

@@ -25,7 +25,7 @@ const WINDOW_BYTES: usize = 1 << 20;
 /// Proves that an output equals the copy, from the copy's offset to the output's end.
 ///
 /// # Errors
-/// [`NotBlank::Data`] with the first byte that differs; [`NotBlank::TooLarge`] if existing is too much to compare;
+/// [`NotBlank::Data`] with the first byte that differs; [`NotBlank::TooLarge`] if there is too much to compare;
 /// the error of a failed read.
 pub(super) fn prove(
     output: BorrowedFd<'_>,

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 const OVERWRITE: FileOpening = FileOpening { intent: Intent::Overwrite, mode: IoMode::Buffered, needed_bytes: 4096 };
 const TRUNCATE: FileOpening = FileOpening { intent: Intent::Truncate, ..OVERWRITE };
 
-fn no_permissions() -> Guard {
+fn strict() -> Guard {
     guard(Permissions::none())
 }
 
@@ -40,12 +40,12 @@ fn an_existing_file_is_refused_untouched_and_the_printed_setting_allows_it() {
     let dir = tempfile::tempdir().unwrap();
     let path = precious(dir.path());
     for opening in [OVERWRITE, TRUNCATE] {
-        let refusal = no_permissions().open_file(&path, opening).unwrap_err();
+        let refusal = strict().open_file(&path, opening).unwrap_err();
         assert!(matches!(refusal, Refusal::ExistingFile { .. }), "{refusal:?}");
         assert_eq!(refusal.exit_code(), 5);
         assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
     }
-    let refusal = no_permissions().open_file(&path, OVERWRITE).unwrap_err();
+    let refusal = strict().open_file(&path, OVERWRITE).unwrap_err();
     let guard = allowing(&value_of(refusal.setting().unwrap()));
     let file = guard.open_file(&path, OVERWRITE).unwrap();
     assert_eq!(file.origin(), PassReason::Allowed);
@@ -80,21 +80,18 @@ fn allowing_one_file_allows_no_other_and_allowing_a_directory_covers_its_files()
 fn a_new_file_is_made_and_removed_and_known_next_time() {
     let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
     let path = dir.path().join("new");
-    let first = no_permissions();
+    let first = strict();
     let file = first.open_file(&path, OVERWRITE).unwrap();
     assert_eq!(file.origin(), PassReason::Made);
     file.file().write_all_at(b"test data", 0).unwrap();
     first.give_back();
-    let again = no_permissions().open_file(&path, OVERWRITE).unwrap();
+    let again = strict().open_file(&path, OVERWRITE).unwrap();
     assert_eq!(again.origin(), PassReason::TestData);
     assert_eq!(fs::read_to_string(&path).unwrap(), "test data");
 
     let copy = dir.path().join("copy");
     assert!(run("cp", &["--preserve=all", path.to_str().unwrap(), copy.to_str().unwrap()]));
-    assert!(
-        matches!(no_permissions().open_file(&copy, TRUNCATE), Err(Refusal::ExistingFile { .. })),
-        "a copy has no mark"
-    );
+    assert!(matches!(strict().open_file(&copy, TRUNCATE), Err(Refusal::ExistingFile { .. })), "a copy has no mark");
 
     again.remove().unwrap();
     assert!(!path.exists());
@@ -105,7 +102,7 @@ fn a_new_file_is_made_and_removed_and_known_next_time() {
 fn a_file_is_not_removed_if_its_name_refers_to_another() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("new");
-    let file = no_permissions().open_file(&path, OVERWRITE).unwrap();
+    let file = strict().open_file(&path, OVERWRITE).unwrap();
     fs::rename(&path, dir.path().join("moved")).unwrap();
     fs::write(&path, "precious").unwrap();
     assert!(matches!(file.remove(), Err(Refusal::Swapped { .. })));
@@ -168,7 +165,7 @@ fn a_file_that_appears_between_check_and_open_is_refused_untouched() {
         ("file", &|absent: &Path| fs::write(absent, "precious").unwrap()),
     ] {
         let absent = dir.path().join(name);
-        let result = no_permissions().open_file_while(&absent, TRUNCATE, || appear(&absent));
+        let result = strict().open_file_while(&absent, TRUNCATE, || appear(&absent));
         assert!(matches!(result, Err(Refusal::Swapped { .. })), "{name}: {result:?}");
         assert_eq!(fs::read_to_string(&absent).unwrap(), "precious");
     }
@@ -191,7 +188,7 @@ fn a_file_that_another_host_creates_concurrently_is_known_to_both() {
             put_mark_of_another_host(&theirs);
             holds_on.then_some(theirs)
         });
-        let guard = no_permissions();
+        let guard = strict();
         guard.door(Naming::Said).open(&path, Create::IfMissing).unwrap();
         let theirs = other.join().unwrap();
         let file = fs::File::open(&path).unwrap();
@@ -208,7 +205,7 @@ fn a_file_that_another_host_creates_concurrently_is_known_to_both() {
     let judged = place.open(&stat, OFlags::RDONLY).unwrap();
     put_mark_of_another_host(&theirs);
     drop(theirs);
-    let (_, reason) = no_permissions().take_blank(&place, &stat, judged, Intent::Overwrite).unwrap();
+    let (_, reason) = strict().take_blank(&place, &stat, judged, Intent::Overwrite).unwrap();
     assert_eq!(reason, PassReason::TestData);
     // The same file with data written after the mark: it changed during the check, and is judged again.
     let path = dir.path().join("written-in-between");
@@ -221,12 +218,12 @@ fn a_file_that_another_host_creates_concurrently_is_known_to_both() {
     put_mark_of_another_host(&theirs);
     std::io::Write::write_all(&mut theirs, b"data").unwrap();
     drop(theirs);
-    let again = no_permissions().take_blank(&place, &stat, judged, Intent::Overwrite).map(drop);
+    let again = strict().take_blank(&place, &stat, judged, Intent::Overwrite).map(drop);
     assert!(matches!(again, Err(Refusal::ExistingFile { why: NotBlank::Changed, .. })), "{again:?}");
     // A file that another program has open, and did not create for a run, stays its own.
     let path = dir.path().join("theirs");
     let theirs = fs::File::create(&path).unwrap();
-    let refused = no_permissions().door(Naming::Said).open(&path, Create::IfMissing).map(drop);
+    let refused = strict().door(Naming::Said).open(&path, Create::IfMissing).map(drop);
     assert!(matches!(refused, Err(Refusal::ExistingFile { .. })), "{refused:?}");
     drop(theirs);
 }
@@ -246,32 +243,32 @@ fn anything_but_a_file_or_a_sink_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let pipe = dir.path().join("pipe");
     if run("mkfifo", &[pipe.to_str().unwrap()]) {
-        assert!(matches!(no_permissions().open_file(&pipe, OVERWRITE), Err(Refusal::WrongKind { .. })));
+        assert!(matches!(strict().open_file(&pipe, OVERWRITE), Err(Refusal::WrongKind { .. })));
     }
-    assert!(matches!(no_permissions().open_file(dir.path(), OVERWRITE), Err(Refusal::WrongKind { .. })));
-    assert!(matches!(no_permissions().open_file(Path::new("/"), OVERWRITE), Err(Refusal::WrongKind { .. })));
-    assert!(matches!(no_permissions().open_file(Path::new("/dev/tty"), OVERWRITE), Err(Refusal::WrongKind { .. })));
+    assert!(matches!(strict().open_file(dir.path(), OVERWRITE), Err(Refusal::WrongKind { .. })));
+    assert!(matches!(strict().open_file(Path::new("/"), OVERWRITE), Err(Refusal::WrongKind { .. })));
+    assert!(matches!(strict().open_file(Path::new("/dev/tty"), OVERWRITE), Err(Refusal::WrongKind { .. })));
     let absent = dir.path().join("absent/file");
-    assert!(matches!(no_permissions().open_file(&absent, OVERWRITE), Err(Refusal::Io { .. })));
-    assert_eq!(no_permissions().open_file(Path::new("/dev/null"), OVERWRITE).unwrap().origin(), PassReason::Sink);
+    assert!(matches!(strict().open_file(&absent, OVERWRITE), Err(Refusal::Io { .. })));
+    assert_eq!(strict().open_file(Path::new("/dev/null"), OVERWRITE).unwrap().origin(), PassReason::Sink);
     let file = dir.path().join("file");
     fs::write(&file, "").unwrap();
-    assert!(matches!(no_permissions().open_device(&file, None, IoMode::Buffered), Err(Refusal::WrongKind { .. })));
+    assert!(matches!(strict().open_device(&file, None, IoMode::Buffered), Err(Refusal::WrongKind { .. })));
 }
 
 #[test]
 fn inside_a_test_directory_everything_is_test_data() {
     let base = tempfile::tempdir().unwrap();
     let dir = TestDir::create(base.path(), "guard").unwrap();
-    let file = no_permissions().open_in(&dir, Path::new("a/b/file"), OVERWRITE).unwrap();
+    let file = strict().open_in(&dir, Path::new("a/b/file"), OVERWRITE).unwrap();
     assert_eq!(file.origin(), PassReason::Made);
     file.file().write_all_at(b"test data", 0).unwrap();
-    let again = no_permissions().open_in(&dir, Path::new("a/b/file"), OVERWRITE).unwrap();
+    let again = strict().open_in(&dir, Path::new("a/b/file"), OVERWRITE).unwrap();
     assert_eq!(again.origin(), PassReason::TestData);
     assert_eq!(again.file().metadata().unwrap().len(), 9);
-    let truncated = no_permissions().open_in(&dir, Path::new("./a/b/file"), TRUNCATE).unwrap();
+    let truncated = strict().open_in(&dir, Path::new("./a/b/file"), TRUNCATE).unwrap();
     assert_eq!(truncated.file().metadata().unwrap().len(), 0);
-    let tree = no_permissions().open_dir_in(&dir, Path::new("tree/of/files"), 4096).unwrap();
+    let tree = strict().open_dir_in(&dir, Path::new("tree/of/files"), 4096).unwrap();
     assert!(tree.path().is_dir());
 }
 
@@ -292,7 +289,7 @@ fn no_path_leaves_a_test_directory() {
     assert!(matches!(guard.open_dir_in(&dir, Path::new("up/x"), 0), Err(Refusal::Outside { .. })));
     // The directory itself is replaced by a link during the open.
     fs::create_dir(dir.path().join("sub")).unwrap();
-    no_permissions().open_in(&dir, Path::new("sub/file"), OVERWRITE).unwrap();
+    strict().open_in(&dir, Path::new("sub/file"), OVERWRITE).unwrap();
     let result = guard.open_in_while(&dir, Path::new("sub/file"), TRUNCATE, || {
         fs::remove_file(dir.path().join("sub/file")).unwrap();
         symlink(&path, dir.path().join("sub/file")).unwrap();
@@ -306,7 +303,7 @@ fn a_directory_without_its_marker_is_not_a_test_directory() {
     let base = tempfile::tempdir().unwrap();
     let dir = TestDir::create(base.path(), "guard").unwrap();
     fs::remove_file(dir.path().join(crate::testdir::MARKER)).unwrap();
-    assert!(no_permissions().open_in(&dir, Path::new("file"), OVERWRITE).is_err());
+    assert!(strict().open_in(&dir, Path::new("file"), OVERWRITE).is_err());
     let path = dir.path().to_owned();
     drop(dir);
     assert!(path.exists(), "it is not removed either");
@@ -316,7 +313,7 @@ fn a_directory_without_its_marker_is_not_a_test_directory() {
 fn direct_io_is_switched_and_a_second_descriptor_means_the_same_file() {
     let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
     let path = dir.path().join("file");
-    let file = no_permissions().open_file(&path, OVERWRITE).unwrap();
+    let file = strict().open_file(&path, OVERWRITE).unwrap();
     fs::rename(&path, dir.path().join("moved")).unwrap();
     fs::write(&path, "precious").unwrap();
     match file.set_mode(IoMode::Direct) {
@@ -342,27 +339,27 @@ fn root_a_full_file_system_is_refused_before_anything_is_made() {
     let path = tmpfs.path().join("file");
     let space = Space::of(fs::File::open(tmpfs.path()).unwrap()).unwrap().unwrap();
     let writing = |needed_bytes| FileOpening { needed_bytes, ..OVERWRITE };
-    let refusal = no_permissions().open_file(&path, writing(space.headroom_bytes() + 1)).unwrap_err();
+    let refusal = strict().open_file(&path, writing(space.headroom_bytes() + 1)).unwrap_err();
     assert!(matches!(refusal, Refusal::Space { .. }), "{refusal:?}");
     assert!(!path.exists());
     let dir = TestDir::create(tmpfs.path(), "guard").unwrap();
-    assert!(matches!(no_permissions().open_in(&dir, Path::new("f"), writing(8 << 20)), Err(Refusal::Space { .. })));
-    assert!(matches!(no_permissions().open_dir_in(&dir, Path::new("d"), 8 << 20), Err(Refusal::Space { .. })));
+    assert!(matches!(strict().open_in(&dir, Path::new("f"), writing(8 << 20)), Err(Refusal::Space { .. })));
+    assert!(matches!(strict().open_dir_in(&dir, Path::new("d"), 8 << 20), Err(Refusal::Space { .. })));
     dir.remove().unwrap();
 
     // If filled up to the limit, the file may be overwritten but not grow.
     let full = space.headroom_bytes() / 4096 * 4096;
     // The page of the removed marker is free once a child that another test is starting has closed
     // its copy of the descriptor.
-    let first = no_permissions();
+    let first = strict();
     let file = once_released(|| match first.open_file(&path, writing(full)) {
         Err(Refusal::Space { .. }) => None,
         done => Some(done.unwrap()),
     });
     file.file().write_all_at(&vec![7; full as usize], 0).unwrap();
     first.give_back();
-    assert_eq!(no_permissions().open_file(&path, writing(full)).unwrap().origin(), PassReason::TestData);
-    let more = no_permissions().open_file(&path, writing(full + (1 << 20)));
+    assert_eq!(strict().open_file(&path, writing(full)).unwrap().origin(), PassReason::TestData);
+    let more = strict().open_file(&path, writing(full + (1 << 20)));
     assert!(matches!(more, Err(Refusal::Space { .. })), "{more:?}");
 }
 
@@ -382,7 +379,7 @@ fn root_a_file_system_is_filled_only_with_permission_and_never_if_the_system_nee
     fs::create_dir(tmpfs.path().join("below")).unwrap();
     let admit = |guard: &Guard| guard.admit_files(std::slice::from_ref(&path), 9 << 20);
     let refused = |guard: &Guard| admit(guard).unwrap_err();
-    assert!(matches!(refused(&no_permissions()), Refusal::Space { fill: FillHint::None, .. }), "Plumb's own commands");
+    assert!(matches!(refused(&strict()), Refusal::Space { fill: FillHint::None, .. }), "Plumb's own commands");
     let elsewhere = filling(&[Path::new("/dev")], &[Path::new("/")]);
     let refusal = refused(&elsewhere);
     assert_eq!(refusal.setting(), Some(format!("PLUMB_FILL=/dev,{}", tmpfs.path().display()).as_str()));
@@ -395,7 +392,7 @@ fn root_a_file_system_is_filled_only_with_permission_and_never_if_the_system_nee
     let mut door = needed.door(Naming::Said);
     assert!(matches!(door.admit_filling(&path), Err(Refusal::NeverFilled { .. })));
     filling(&[], &[Path::new("/")]).door(Naming::Said).admit_filling(&path).unwrap();
-    no_permissions().admit_files(std::slice::from_ref(&path), 1 << 20).unwrap();
+    strict().admit_files(std::slice::from_ref(&path), 1 << 20).unwrap();
 }
 
 #[test]
@@ -405,17 +402,17 @@ fn root_a_read_only_file_system_is_reported() {
     }
     let tmpfs = Mounted::new(&["-t", "tmpfs", "-o", "size=8m", "tmpfs"]);
     let existing = tmpfs.path().join("existing");
-    no_permissions().open_file(&existing, OVERWRITE).unwrap();
+    strict().open_file(&existing, OVERWRITE).unwrap();
     let point = tmpfs.path().to_str().unwrap();
     assert!(run("mount", &["-o", "remount,ro", point]));
     for path in [&existing, &tmpfs.path().join("new")] {
-        let result = no_permissions().open_file(path, OVERWRITE);
+        let result = strict().open_file(path, OVERWRITE);
         assert!(matches!(result, Err(Refusal::ReadOnly { .. })), "{result:?}");
     }
     let made = TestDir::create(tmpfs.path(), "guard");
     assert!(matches!(made, Err(crate::testdir::TestDirError::Refused(Refusal::ReadOnly { .. }))), "{made:?}");
     assert!(run("mount", &["-o", "remount,rw", point]));
-    no_permissions().open_file(&existing, OVERWRITE).unwrap();
+    strict().open_file(&existing, OVERWRITE).unwrap();
 }
 
 #[test]
@@ -454,14 +451,14 @@ fn root_a_device_needs_its_serial_named() {
     }
     let device = LoopDevice::new(8 << 20);
     fs::write(&device.path, "precious").unwrap();
-    let refusal = open(&no_permissions(), &device, None).unwrap_err();
+    let refusal = open(&strict(), &device, None).unwrap_err();
     assert!(matches!(&refusal, Refusal::Unnamed { serial, .. } if *serial == device.serial()), "{refusal:?}");
     assert_eq!(refusal.exit_code(), 5);
     let setting = value_of(refusal.setting().unwrap());
     assert_eq!(opens(&allowing(&setting), &device, None), PassReason::Device);
-    assert_eq!(open(&no_permissions(), &device, Some(&device.serial())).unwrap().origin(), PassReason::Device);
+    assert_eq!(open(&strict(), &device, Some(&device.serial())).unwrap().origin(), PassReason::Device);
 
-    let result = open(&no_permissions(), &device, Some("loop:/another.img"));
+    let result = open(&strict(), &device, Some("loop:/another.img"));
     assert!(matches!(result, Err(Refusal::WrongSerial { .. })), "{result:?}");
     let by_path = allowing(device.path.to_str().unwrap());
     assert!(matches!(open(&by_path, &device, None), Err(Refusal::Unnamed { .. })), "a node's name is not a serial");
@@ -481,10 +478,10 @@ fn root_a_device_with_a_signature_needs_its_serial_typed() {
             continue;
         }
         for in_file in [None, Some(device.serial())] {
-            let result = open(&no_permissions(), &device, in_file.as_deref());
+            let result = open(&strict(), &device, in_file.as_deref());
             assert!(matches!(result, Err(Refusal::Signed { .. })), "{tool}: {result:?}");
         }
-        let refusal = open(&no_permissions(), &device, None).unwrap_err();
+        let refusal = open(&strict(), &device, None).unwrap_err();
         let typed = allowing(&value_of(refusal.setting().unwrap()));
         assert_eq!(opens(&typed, &device, None), PassReason::Device, "{tool}");
     }
@@ -548,6 +545,6 @@ fn root_a_read_only_device_is_reported() {
         return;
     }
     let device = LoopDevice::with(8 << 20, &["-r"]);
-    let result = open(&no_permissions(), &device, Some(&device.serial()));
+    let result = open(&strict(), &device, Some(&device.serial()));
     assert!(matches!(result, Err(Refusal::ReadOnly { .. })), "{result:?}");
 }

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 
 /// Acts as one command: the files that it made or took are registered when it ends.
 fn run_once(path: &Path, opening: FileOpening, write: impl FnOnce(&File)) -> PassReason {
-    let guard = no_permissions();
+    let guard = strict();
     let file = guard.open_file(path, opening).unwrap();
     write(file.file());
     let origin = file.origin();
@@ -43,13 +43,13 @@ fn refused_message(path: &Path) -> String {
     let before = fs::read(path).unwrap();
     let mut last = String::new();
     for opening in [OVERWRITE, TRUNCATE] {
-        let refusal = no_permissions().open_file(path, opening).unwrap_err();
+        let refusal = strict().open_file(path, opening).unwrap_err();
         assert!(matches!(refusal, Refusal::ExistingFile { .. }), "{refusal:?}");
         last = refusal.to_string();
         assert!(last.contains(path.to_str().unwrap()) && last.contains("PLUMB_ALLOW="), "{last}");
     }
     for naming in [Naming::Said, Naming::Generated] {
-        let mut door = no_permissions().door(naming);
+        let mut door = strict().door(naming);
         assert!(matches!(door.open(path, Create::IfMissing), Err(Refusal::ExistingFile { .. })), "{naming:?}");
         assert!(matches!(door.remove(path), Err(Refusal::ExistingFile { .. })), "{naming:?}");
     }
@@ -70,11 +70,11 @@ fn the_next_run_writes_to_files_of_the_last_one() {
         }
         run_once(&path, TRUNCATE, |file| at(file, 0, b"shorter"));
         for naming in [Naming::Said, Naming::Generated] {
-            let guard = no_permissions();
+            let guard = strict();
             guard.door(naming).open(&path, Create::Never).unwrap().file.write_all_at(b"more", 9000).unwrap();
             guard.give_back();
         }
-        no_permissions().door(Naming::Generated).remove(&path).unwrap();
+        strict().door(Naming::Generated).remove(&path).unwrap();
         assert!(!path.exists());
     }
 }
@@ -172,7 +172,7 @@ fn after_anything_that_moves_the_change_time_the_content_decides() {
         change(&path);
         assert_eq!(run_once(&path, OVERWRITE, |_| {}), PassReason::TestData, "{what}");
         assert_eq!(run_once(&path, OVERWRITE, |_| {}), PassReason::TestData, "{what}: registered again");
-        no_permissions().door(Naming::Said).remove(&path).unwrap();
+        strict().door(Naming::Said).remove(&path).unwrap();
     }
 }
 
@@ -188,7 +188,7 @@ fn a_plumb_file_with_a_second_name_is_the_users() {
         fs::remove_file(dir.path().join("second")).unwrap();
     }
     // Also during the run.
-    let guard = no_permissions();
+    let guard = strict();
     let path = dir.path().join("job.0.0");
     drop(guard.door(Naming::Generated).open(&path, Create::IfMissing).unwrap());
     fs::hard_link(&path, dir.path().join("kept")).unwrap();
@@ -207,7 +207,7 @@ fn a_users_file_under_a_name_that_a_tool_makes_up_is_the_users() {
         let message = refused_message(&path);
         assert!(message.contains("Plumb did not make it"), "{message}");
         fs::write(&path, "").unwrap();
-        let passed = no_permissions().door(Naming::Generated).open(&path, Create::IfMissing).unwrap();
+        let passed = strict().door(Naming::Generated).open(&path, Create::IfMissing).unwrap();
         assert_eq!(passed.origin, PassReason::Blank);
     }
     fs::write(dir.path().join("real"), "precious").unwrap();
@@ -225,7 +225,7 @@ fn a_users_file_under_a_name_that_a_tool_makes_up_is_the_users() {
 fn a_file_that_two_runs_share_is_known_however_they_end() {
     let dir = on_disk();
     let path = dir.path().join("shared");
-    let (first, second) = (no_permissions(), no_permissions());
+    let (first, second) = (strict(), strict());
     let made = first.open_file(&path, OVERWRITE).unwrap();
     at(made.file(), 0, &random_bytes(5000));
     // The second guard must see the first one as another live process.
@@ -254,11 +254,11 @@ fn after_a_kill_only_the_content_decides() {
     let dir = on_disk();
     for (bytes, passes) in [(random_bytes(4096), false), (testing::test_data(0, 4096), true), (vec![0; 4096], true)] {
         let path = dir.path().join("killed");
-        let file = no_permissions().open_file(&path, OVERWRITE).unwrap();
+        let file = strict().open_file(&path, OVERWRITE).unwrap();
         at(file.file(), 0, &bytes);
         drop(file);
         if passes {
-            assert_eq!(no_permissions().open_file(&path, OVERWRITE).unwrap().origin(), PassReason::TestData);
+            assert_eq!(strict().open_file(&path, OVERWRITE).unwrap().origin(), PassReason::TestData);
         } else {
             let message = refused_message(&path);
             assert!(!has_marks(&path) || message.contains("was killed"), "{message}");
@@ -310,7 +310,7 @@ fn copying<'a>(
 
 /// Runs `dd if=INPUT of=OUTPUT`, with bytes skipped in the input and the output.
 fn dd(input: &Path, output: &Path, from_bytes: u64, to_bytes: u64) -> Result<(), Refusal> {
-    let (guard, file) = (no_permissions(), File::open(input).unwrap());
+    let (guard, file) = (strict(), File::open(input).unwrap());
     let source = CopySource { file: file.as_fd(), path: input, from_bytes, to_bytes };
     let content = match guard.holds_test_data(file.as_fd()) {
         true => WrittenContent::TestData,
@@ -388,7 +388,7 @@ fn copies_of_test_data_are_test_data() {
     let dir = on_disk();
     let [zeros, made, copy, second] = ["zeros", "made", "copy", "second"].map(|name| dir.path().join(name));
     for _ in 0..2 {
-        let guard = no_permissions();
+        let guard = strict();
         let opened = guard.open_output(&zeros, copying(WrittenContent::TestData, None, Some(0))).unwrap();
         at(&opened, 0, &[0; 100_000]);
         drop(opened);
@@ -438,15 +438,12 @@ fn root_a_file_system_without_attributes_keeps_runs_apart_by_the_register() {
     }
     let mounted = Mounted::new(&["-t", "ramfs", "ramfs"]);
     let path = mounted.path().join("file");
-    let guard = no_permissions();
+    let guard = strict();
     for naming in [Naming::Generated, Naming::Said] {
         let file = guard.door(naming).open(&path, Create::IfMissing).unwrap().file;
         at(&file, 0, &random_bytes(5000));
     }
-    assert!(
-        matches!(no_permissions().open_file(&path, OVERWRITE), Err(Refusal::ExistingFile { .. })),
-        "it was not given back"
-    );
+    assert!(matches!(strict().open_file(&path, OVERWRITE), Err(Refusal::ExistingFile { .. })), "it was not given back");
     guard.give_back();
     assert_eq!(run_once(&path, OVERWRITE, |file| at(file, 0, b"measured")), PassReason::TestData);
     // The clock of files ticks every few milliseconds; a changed length shows immediately.

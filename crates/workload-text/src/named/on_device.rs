@@ -98,17 +98,17 @@ mod tests {
         let Some(Target::Device(device)) = mysql.target.get("device") else { panic!("{:?}", mysql.target) };
         assert_eq!((device.size, device.destroy_serial.as_deref()), (Some(Size::Bytes(Bytes(320 << 20))), None));
         for name in ["etcd", "kubernetes", "vm-image", "ceph-osd"] {
-            assert_eq!(validate(&of(name, 4 << 30).unwrap()), [], "{name}");
+            assert_eq!(validate(&named_on_device(name, 4 << 30).unwrap()), [], "{name}");
         }
     }
 
     #[test]
     fn loads_that_need_files_or_more_space_are_refused() {
         for name in ["kafka", "mail", "nfs-home", "video"] {
-            assert!(matches!(of(name, 1 << 40), Err(NotOnDevice::NeedsFiles { .. })), "{name}");
+            assert!(matches!(named_on_device(name, 1 << 40), Err(NotOnDevice::NeedsFiles { .. })), "{name}");
         }
         assert_eq!(
-            of("mysql", 1 << 20).unwrap_err().to_string(),
+            named_on_device("mysql", 1 << 20).unwrap_err().to_string(),
             "innodb-like needs 320MiB, but the device has 1MiB; name a larger one"
         );
     }

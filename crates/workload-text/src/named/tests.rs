@@ -179,7 +179,7 @@ fn standards_names_need_a_source_and_a_banner() {
             let mut words = text.split(|c: char| !c.is_alphanumeric());
             words.any(|word| STANDARDS.iter().any(|name| word.trim_end_matches(|c: char| c.is_ascii_digit()) == *name))
         };
-        let carries = says(load.name) || says(load.about);
+        let carries = mentions_standard(load.name) || mentions_standard(load.about);
         let unverified = explanation.settings.iter().find(|one| one.evidence == Evidence::Memory);
         assert!(!carries || unverified.is_none(), "{}: {unverified:?}", load.name);
         assert!(!carries || load.banner.is_some(), "{} has no banner", load.name);
