@@ -56,7 +56,7 @@ fn names_limits_and_content() {
         let size = format!("{{ drawn = {{ draw = {{ gamma = {{ shape = 1.5 }} }}, times = 2e9{more} }} }}");
         shared("write", &format!("{{ write = {{ size = {size} }} }}"))
     };
-    for (steps, content, says) in [
+    for (steps, content, message) in [
         (stat.clone() + &stat, "", "two steps are named `stat`"),
         (shared("copy", "{ write-whole = { request = 4096, like = 2000 } }"), "", "the handle 2000 is too high"),
         (drawn(""), "", "bytes are too many for one call"),
