@@ -23,8 +23,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The origin of a file name. For either origin, an existing file passes only if Plumb made it and it is unchanged since, if it
-/// is proved to hold nothing, or if the user allows it.
+/// The origin of a file name. For either origin, an existing file passes in three cases: Plumb made it and it is
+/// unchanged since, it is proved to be blank, or the user allows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Naming {
     /// Names that the job's language generates: many files in one directory, and directories that may be removed.

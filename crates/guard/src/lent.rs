@@ -2,10 +2,10 @@
 //! other program has the file open. The file is marked, so that a script can use it again. It is given back at the
 //! end of the run, so that data written later belongs to its owner.
 //!
-//! One case cannot be prevented: another program may open the file and write to it between the proof and the first
-//! write of the run, or during the run, as with any file. The lease of [`super::users`] keeps other programs out
-//! until the proof is complete and the file is marked and, if requested, truncated. After that, they write to a
-//! file that is being measured.
+//! Another program can still open the file and write to it between the proof and the first write, or during
+//! the run. This cannot be prevented for any file. The lease of [`super::users`] keeps other programs out
+//! until the proof is complete and the file is marked and, if requested, truncated. After that, they write
+//! to a file that is being measured.
 
 use super::blank;
 use super::device::{DeviceNumber, SystemDevices};

@@ -62,8 +62,8 @@ impl Remover {
         self.remove_file_if(path, |is_new, _| is_new)
     }
 
-    /// Removes a regular file or a symbolic link that is newer than the remover, or that is empty, such as a file
-    /// that the user created as a signal. Returns `false` if it does not exist.
+    /// Removes a regular file or a symbolic link that is newer than the remover, or empty. Users create empty files
+    /// as signals. Returns `false` if it does not exist.
     ///
     /// # Errors
     /// As [`Remover::remove_file`].

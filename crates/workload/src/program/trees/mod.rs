@@ -112,8 +112,8 @@ pub struct Renewal {
     pub bytes: Bytes,
     /// Number of items per root. A new item's number exceeds the oldest item's by this much.
     pub items: u64,
-    /// Distance between owners. In an owner's root `d`, the oldest item belongs to the owner `(d + 1)` times this
-    /// before, and the new item to the owner just as far after.
+    /// Distance between owners, to be multiplied by `d + 1` in an owner's root `d`. The oldest item belongs to the
+    /// owner that far before, and the new item to the owner that far after.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub stride: u32,
     /// Only `stat` and read. Remove and create nothing.
