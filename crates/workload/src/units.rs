@@ -351,7 +351,7 @@ mod tests {
         assert_eq!(["5%", "0.05", " 5 % "].map(|text| text.parse().ok()), [Some(Share(0.05)); 3]);
         assert_eq!("150%".parse(), Ok(Share(1.5)));
         for text in ["5", "-1%", "nan", "inf%", "%", ""] {
-            assert!(wrong.parse::<Share>().is_err(), "{wrong}");
+            assert!(text.parse::<Share>().is_err(), "{text}");
         }
         assert_eq!("ram".parse(), Ok(Size::Ram(1.0)));
         assert_eq!("ram * 2".parse(), Ok(Size::Ram(2.0)));
