@@ -54,7 +54,6 @@ pub(crate) struct Evidence<'a> {
     /// Device use in the current phase, or in the one that just ended.
     lanes: LaneLog,
     first_found: BTreeMap<String, u64>,
-    /// Observations of completed phases.
     seen: Vec<SeenInPhase>,
     evidence_log: Option<EvidenceLog<'a>>,
     log_begun: LogBegun,
@@ -104,7 +103,6 @@ struct Around {
     others: IoWatch,
     named_others: SeldomOthers,
     kernel_log: KernelLog,
-    /// Kernel messages so far.
     kernel_lines: Seen<Vec<String>>,
     clock: ClockWatch,
     limits: Option<LimitWatch>,
