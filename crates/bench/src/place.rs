@@ -84,7 +84,7 @@ pub fn why_not(path: &Path, error: &std::io::Error) -> String {
             format!("it is a symbolic link to `{}`, which does not exist", to.display())
         }
         (Ok(_), _) if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
-            "its symbolic links lead round in a circle".to_owned()
+            "its symbolic links form a loop".to_owned()
         }
         (Err(_), ErrorKind::NotFound) => "it does not exist".to_owned(),
         _ => error.to_string(),

@@ -116,7 +116,7 @@ fn wait_until_idle(watch: &IdleWatch, limit: Duration, stop: StopFlag) -> Option
 pub fn note(settled: Option<&Settled>) -> Option<String> {
     let settled = settled.filter(|settled| settled.not_idle > 0)?;
     Some(format!(
-        "before {} of {} runs the storage still worked ({}) when half the time of a run had been waited; `--settle TIME` pauses longer",
+        "before {} of {} runs the storage was still busy ({}) after a wait of half a run's time; `--settle TIME` waits longer",
         settled.not_idle,
         settled.waits + 1,
         settled.pending.as_deref().unwrap_or("for an unknown reason")

@@ -23,6 +23,7 @@ pub struct RunView<'a> {
 }
 
 pub struct PhaseView<'a> {
+    /// The whole requested workload, of which `plan` is this phase.
     pub workload: &'a Workload,
     pub plan: &'a Phase,
     pub measured: &'a PhaseMeasurement,
@@ -112,7 +113,7 @@ impl Traffic {
         Ok(ReadSources { page_cache: self.app_read - passed, below: passed - device, device, witness: past.witness })
     }
 
-    /// Returns the bytes of reads that missed the page cache, whatever answered below it.
+    /// Returns the bytes of reads that missed the page cache, from any layer below it.
     pub(crate) fn read_past_page_cache(&self) -> Result<StorageBytes, NotSeen> {
         match (&self.own, &self.top, &self.device) {
             (Ok(own), _, _) => Ok(StorageBytes { bytes: own.read_bytes, witness: "/proc/self/io" }),

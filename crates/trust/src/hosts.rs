@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(judgement.tiers[0].tiers[&OpKind::Read].tier, Tier::Cache);
     }
 
-    // Protects: a host without observations leaves the tier unknown, whatever the others moved.
+    // Protects: a host without observations leaves the tier unknown, even if all others moved bytes.
     #[test]
     fn a_blind_host_leaves_the_tier_unknown() {
         let blind = Scene::reading(1000 * MIB).unseen_devices("no /proc/diskstats").unseen_own("no /proc/self/io");

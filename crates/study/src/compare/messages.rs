@@ -17,6 +17,7 @@ use plumb_workload_text::named::NamedWorkload;
 /// The context of a comparison's note.
 pub(crate) struct NoteContext<'a> {
     pub(crate) confounded: bool,
+    /// Number of runs rejected by their checks.
     pub(crate) left_out: usize,
     pub(crate) ended: ComparisonEnded,
     pub(crate) blocks: usize,

@@ -43,6 +43,7 @@ pub struct FrozenStudy {
 /// Path and content of a study's file.
 #[derive(Debug, Clone, Copy)]
 pub struct StudyOrigin<'a> {
+    /// Absolute path, as stored with the study.
     pub file: &'a str,
     pub text: &'a str,
     /// Additions from the command line, as JSON.
@@ -103,6 +104,7 @@ pub struct Conducted {
     pub refused: bool,
 }
 
+/// Progress of a study, with an estimate of the remaining time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Position {
     /// The current plot, from 1.

@@ -250,7 +250,9 @@ pub struct Plot {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlannedRun {
+    /// Index of its plot in [`Plan::plots`].
     pub plot: u32,
+    /// Index of its cell in [`Plan::cells`].
     pub cell: u32,
     /// Repetition within its plot, from 0.
     pub repeat: u32,

@@ -28,8 +28,11 @@ const EDGE_RATIO: f64 = 0.75;
 /// The numbers of one accepted run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct RunNumbers {
+    /// Completion rate in ops per second.
     pub rate: f64,
+    /// Transfer rate in bytes per second.
     pub bandwidth: Option<f64>,
+    /// Mean number of ops in flight.
     pub in_flight: f64,
     /// Start to completion.
     pub service: RunTimes,

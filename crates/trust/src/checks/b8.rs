@@ -5,8 +5,8 @@ use plumb_result::Remedy;
 use plumb_result::observe::{BlockLayer, LayerKind};
 use plumb_workload::{CachePolicy, OpKind};
 
-/// Flash and the page cache work in pages of at least this size, whatever physical block the device reports: most
-/// SSDs and all loop devices report 512.
+/// Flash and the page cache work in pages of at least this size, even if the device reports a smaller physical block:
+/// most SSDs and all loop devices report 512.
 const PAGE_BYTES: u64 = 4096;
 
 pub(crate) static CHECK: Check = Check {

@@ -124,8 +124,8 @@ fn time_ns(workers: &[&WorkerMeasurement]) -> f64 {
     workers.iter().map(|worker| worker.wall_ns as f64).sum()
 }
 
-/// Returns the share of time that the hypervisor took: of all processors, or of the workers, whichever is larger. One
-/// busy worker among many idle processors loses as much as its own processor.
+/// Returns the share of time that the hypervisor took: of all processors, or of the workers, whichever is larger. A
+/// single busy worker loses all the time stolen from its processor, however many others are idle.
 fn stolen(view: &PhaseView<'_>, used: Option<&ProcessorUse>) -> Result<f64, String> {
     let Some(used) = used else {
         let (before, after) = (view.seen.before.cpu.as_result()?, view.seen.after.cpu.as_result()?);

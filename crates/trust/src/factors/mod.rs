@@ -161,7 +161,7 @@ struct Pair<'a> {
     candidate: &'a TargetFacts,
 }
 
-/// Pairs targets by name. Two sides with one target each mean the same target, whatever its names.
+/// Pairs targets by name. Two sides with one target each mean the same target under any name.
 fn pairs<'a>(baseline: &ComparisonSide<'a>, candidate: &ComparisonSide<'a>) -> Vec<Pair<'a>> {
     if let (Some((name, one)), Some((_, other))) = (only(baseline.targets), only(candidate.targets)) {
         return vec![Pair { name, baseline: one, candidate: other }];
