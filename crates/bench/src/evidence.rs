@@ -295,8 +295,8 @@ impl Evidence<'_> {
         if self.judge.suspects_others(self.workload, &self.measured, &self.observations)
             && let Some(seen) = self.observations.phases.last_mut()
         {
-            let look = around.named_others.search(&mut around.others, live.elapsed_ns / 1_000_000_000);
-            look.record(seen);
+            let others = around.named_others.search(&mut around.others, live.elapsed_ns / 1_000_000_000);
+            others.record(seen);
         }
         let found = self.judge.second(self.workload, &self.measured, &self.observations);
         if live.elapsed_ns > FROM_THE_BEGINNING_NS {

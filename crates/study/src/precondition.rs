@@ -94,7 +94,7 @@ fn unknown(text: &str) -> String {
 impl std::str::FromStr for Until {
     type Err = UntilError;
     fn from_str(text: &str) -> Result<Until, UntilError> {
-        let wrong = || UntilError::Unknown { text: text.to_owned() };
+        let unknown_condition = || UntilError::Unknown { text: text.to_owned() };
         match text.split_once(':') {
             None if text == "steady" => Ok(Until { round: Steady::default().round }),
             Some(("steady", round)) => {
@@ -105,7 +105,7 @@ impl std::str::FromStr for Until {
                 }
                 Ok(Until { round })
             }
-            _ => Err(wrong()),
+            _ => Err(unknown_condition()),
         }
     }
 }

@@ -75,11 +75,11 @@ impl OfRanks {
         let hosts = hosts.iter().filter_map(of_host).collect();
         let all: Vec<u32> = (0..ranks.size()).collect();
         for host in &mut facts.hosts {
-            let said = phases.first().and_then(|phase| phase.host(host.first)?.facts.as_ref());
-            if let Some(said) = said {
-                host.environment = (host.first != 0).then(|| said.environment.clone());
-                host.clock_offset_ns = Some(said.clock_offset_ns);
-                host.clock_within_ns = Some(said.clock_within_ns);
+            let known = phases.first().and_then(|phase| phase.host(host.first)?.facts.as_ref());
+            if let Some(known) = known {
+                host.environment = (host.first != 0).then(|| known.environment.clone());
+                host.clock_offset_ns = Some(known.clock_offset_ns);
+                host.clock_within_ns = Some(known.clock_within_ns);
             }
         }
         Ok(OfRanks {

@@ -128,21 +128,21 @@ mod tests {
     // never holds up no other.
     #[test]
     fn all_ranks_meet_and_learn_the_largest_count() {
-        let said = together(35, |rank, meetings| {
-            let mut said = Vec::new();
+        let counts = together(35, |rank, meetings| {
+            let mut counts = Vec::new();
             for phase in [0, 100] {
                 let comes = match rank {
                     34 => 0,
                     33 => 1,
                     _ => 2,
                 };
-                said.extend((0..comes).map(|meeting| meetings.meet(phase + 10 * meeting + u64::from(rank % 7))));
+                counts.extend((0..comes).map(|meeting| meetings.meet(phase + 10 * meeting + u64::from(rank % 7))));
                 meetings.finish(2).unwrap();
             }
-            said
+            counts
         });
         let furthest: Vec<Option<u64>> = [6, 16, 106, 116].map(Some).into();
-        assert!(said[..33].iter().all(|said| *said == furthest), "{said:?}");
-        assert_eq!((&said[33], &said[34]), (&vec![Some(6), Some(106)], &Vec::new()));
+        assert!(counts[..33].iter().all(|counts| *counts == furthest), "{counts:?}");
+        assert_eq!((&counts[33], &counts[34]), (&vec![Some(6), Some(106)], &Vec::new()));
     }
 }

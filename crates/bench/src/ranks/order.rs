@@ -479,8 +479,8 @@ mod tests {
         workload.phase[0].workers = vec![group.clone(), other, group];
         let of = |division: Division, ranks: &[u32]| {
             let theirs = division.of_ranks(&workload, ranks, 2);
-            let said = |group: &WorkerGroup| format!("{}: {}", group.name.as_deref().unwrap_or_default(), group.count);
-            theirs.phase[0].workers.iter().map(said).collect::<Vec<_>>().join(", ")
+            let shown = |group: &WorkerGroup| format!("{}: {}", group.name.as_deref().unwrap_or_default(), group.count);
+            theirs.phase[0].workers.iter().map(shown).collect::<Vec<_>>().join(", ")
         };
         assert_eq!(of(Division::Groups, &[0]), "workers.0: 1, workers.2: 1");
         assert_eq!(of(Division::Groups, &[1]), "second: 5");

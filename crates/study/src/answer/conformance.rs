@@ -160,7 +160,7 @@ fn sentence(plan: &Plan, one: &StudyConformance) -> String {
     let (broken, whole): (Vec<&SetupConformance>, Vec<&SetupConformance>) =
         one.setups.iter().partition(|setup| setup.failures > 0);
     let plural = |count: u32, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-    let mut said: Vec<String> = broken
+    let mut parts: Vec<String> = broken
         .into_iter()
         .map(|setup| {
             let (rules, cases) = (plural(setup.broken_rules, "rule"), plural(setup.failures, "case"));
@@ -178,7 +178,7 @@ fn sentence(plan: &Plan, one: &StudyConformance) -> String {
     };
     if !whole.is_empty() {
         let keep = if whole.len() == 1 { "breaks" } else { "break" };
-        said.push(format!("{} {keep} none", whole.into_iter().map(name).collect::<Vec<_>>().join("; ")));
+        parts.push(format!("{} {keep} none", whole.into_iter().map(name).collect::<Vec<_>>().join("; ")));
     }
-    format!("Rules of {of} ({}): {}.", one.workload, said.join("; "))
+    format!("Rules of {of} ({}): {}.", one.workload, parts.join("; "))
 }

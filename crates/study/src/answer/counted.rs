@@ -54,7 +54,7 @@ pub(super) fn contrast(plan: &Plan, pairing: &Pairing, exact: &Exact, baseline: 
         let values = &pairing.all[side];
         Some(values.iter().map(|value| value.value).sum::<f64>() / values.len() as f64)
     };
-    let (said, ratio, units, note) = match exact {
+    let (uncapped, ratio, units, note) = match exact {
         Exact::Same { sums, ratio, units } => (of_sums(*sums, *ratio, plan.compare.equivalence), *ratio, *units, None),
         Exact::Zeros { units } => {
             (ContrastVerdict::CannotTell, None, *units, Some("some runs counted 0, so there is no ratio".to_owned()))
@@ -70,8 +70,8 @@ pub(super) fn contrast(plan: &Plan, pairing: &Pairing, exact: &Exact, baseline: 
             (ContrastVerdict::CannotTell, None, *units, Some(note))
         }
     };
-    let capped = (plan.exploratory && said != ContrastVerdict::CannotTell).then(|| Capped {
-        verdict: said,
+    let capped = (plan.exploratory && uncapped != ContrastVerdict::CannotTell).then(|| Capped {
+        verdict: uncapped,
         code: "E1".to_owned(),
         reason: "an exploratory study makes no claims".to_owned(),
     });
@@ -93,7 +93,7 @@ pub(super) fn contrast(plan: &Plan, pairing: &Pairing, exact: &Exact, baseline: 
         p: None,
         p_adjusted: None,
         p_sign_flip: None,
-        verdict: if capped.is_some() { ContrastVerdict::CannotTell } else { said },
+        verdict: if capped.is_some() { ContrastVerdict::CannotTell } else { uncapped },
         blocks: units,
         blocks_needed: None,
         workload: Some(number.workload.clone()).filter(|workload| !workload.is_empty()),

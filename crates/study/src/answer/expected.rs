@@ -46,12 +46,12 @@ pub(super) fn words(expected: &[StudyExpectation]) -> Vec<String> {
     if expected.is_empty() || met + missed == 0 {
         return Vec::new();
     }
-    let mut said = format!("Expected counts: {met} of {} met", expected.len());
+    let mut text = format!("Expected counts: {met} of {} met", expected.len());
     if missed > 0 {
-        said.push_str(&format!(", {missed} missed"));
+        text.push_str(&format!(", {missed} missed"));
     }
     if open > 0 {
-        said.push_str(&format!(", {open} not counted"));
+        text.push_str(&format!(", {open} not counted"));
     }
     let misses = expected.iter().filter(|one| one.met == Some(false)).map(|one| {
         let levels = messages::levels(&one.levels);
@@ -59,5 +59,5 @@ pub(super) fn words(expected: &[StudyExpectation]) -> Vec<String> {
         format!("{} of {}{of} is {} instead of {}", one.metric, one.workload, one.found(), one.wanted())
     });
     let misses: Vec<String> = misses.collect();
-    if misses.is_empty() { vec![format!("{said}.")] } else { vec![format!("{said}: {}.", misses.join("; "))] }
+    if misses.is_empty() { vec![format!("{text}.")] } else { vec![format!("{text}: {}.", misses.join("; "))] }
 }

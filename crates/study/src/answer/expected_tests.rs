@@ -80,11 +80,11 @@ fn expected_counts_are_met_or_missed() {
     let met: Vec<(&str, Option<bool>)> =
         found.expected.iter().map(|one| (one.levels["system"].as_str(), one.met)).collect();
     assert_eq!(met, [("a", Some(true)), ("b", Some(true)), ("a", Some(true)), ("b", Some(false)), ("a", None)]);
-    let said = found.answer.iter().find(|said| said.starts_with("Expected counts")).unwrap();
-    assert!(said.starts_with("Expected counts: 3 of 5 met, 1 missed, 1 not counted: "), "{said}");
+    let sentence = found.answer.iter().find(|sentence| sentence.starts_with("Expected counts")).unwrap();
+    assert!(sentence.starts_with("Expected counts: 3 of 5 met, 1 missed, 1 not counted: "), "{sentence}");
     assert!(
-        said.contains("device.busiest-written-share of write (size 4k, system b) is 1.5 instead of at most 1.1"),
-        "{said}"
+        sentence.contains("device.busiest-written-share of write (size 4k, system b) is 1.5 instead of at most 1.1"),
+        "{sentence}"
     );
     // A single run is enough to miss it.
     let b = evidence.plan.runs.iter().position(|run| evidence.plan.cells[run.cell as usize].levels["system"] == "a");

@@ -92,8 +92,8 @@ fn without_verdict(about: &[&StudyContrast]) -> String {
             None => reasons.push((reason, 1)),
         }
     }
-    let said: Vec<String> = reasons.iter().map(|(reason, count)| format!("{reason} ({count})")).collect();
-    format!("no verdict on {} numbers: {}", about.len(), said.join("; "))
+    let parts: Vec<String> = reasons.iter().map(|(reason, count)| format!("{reason} ({count})")).collect();
+    format!("no verdict on {} numbers: {}", about.len(), parts.join("; "))
 }
 
 /// Returns `true` if a metric of a phase is a number of this kind.

@@ -272,7 +272,7 @@ impl fio::lower::Places for NoPlaces {
 /// Runs the tool's own parser over its arguments. Files named in them are on the host, and are not checked.
 fn try_words(tool: &str, args: &[String], lines: &[String]) -> Result<(), DialectProblem> {
     let words: Vec<String> = args.iter().map(|word| on_trial(word)).collect();
-    let wrong = |key, message: &str| {
+    let problem = |key, message: &str| {
         let message = message.trim().lines().next().unwrap_or("its command line is wrong").to_owned();
         Err(DialectProblem::new(
             key,
@@ -283,47 +283,47 @@ fn try_words(tool: &str, args: &[String], lines: &[String]) -> Result<(), Dialec
     match tool {
         "dd" => match dd::read(&words, dd::Marks::Straight) {
             Ok(_) => Ok(()),
-            Err(error) => wrong("args", &error.lines.join(" ")),
+            Err(error) => problem("args", &error.lines.join(" ")),
         },
         "iozone" => match iozone::read(&words, &mut NoMachine) {
             Ok(_) => Ok(()),
-            Err(error) => wrong("args", if error.err.trim().is_empty() { &error.out } else { &error.err }),
+            Err(error) => problem("args", if error.err.trim().is_empty() { &error.out } else { &error.err }),
         },
         "bonnie++" => {
             let machine = bonnie::Machine { ram_mib: 1024, ..bonnie::Machine::default() };
             match bonnie::BonnieSettings::read("bonnie++", &words, &machine) {
                 Ok(_) => Ok(()),
-                Err(error) => wrong("args", &error.0),
+                Err(error) => problem("args", &error.0),
             }
         }
         "fio" if words.iter().all(|word| word.starts_with("--")) => {
             match fio::read(&words, &fio::Machine::default(), &mut NoFiles) {
                 Ok(_) => Ok(()),
-                Err(errors) => wrong("args", &errors.to_string()),
+                Err(errors) => problem("args", &errors.to_string()),
             }
         }
         "elbencho" => match elbencho::read(&words, &mut |_| Ok(String::new())) {
             Ok(_) => Ok(()),
-            Err(errors) => wrong("args", &errors.first().map(ToString::to_string).unwrap_or_default()),
+            Err(errors) => problem("args", &errors.first().map(ToString::to_string).unwrap_or_default()),
         },
-        "postmark" => postmark_takes(lines),
+        "postmark" => check_postmark(lines),
         _ => Ok(()),
     }
 }
 
-fn postmark_takes(lines: &[String]) -> Result<(), DialectProblem> {
+fn check_postmark(lines: &[String]) -> Result<(), DialectProblem> {
     let mut language = postmark::Language::default();
     for line in lines {
         for order in language.obey_typed(&on_trial(line)) {
-            let said = match order {
-                postmark::Answer::Complain(said) => said,
-                postmark::Answer::Print(said) if said.starts_with("Eh?") => "it is no command".to_owned(),
+            let complaint = match order {
+                postmark::Answer::Complain(text) => text,
+                postmark::Answer::Print(text) if text.starts_with("Eh?") => "it is not a command".to_owned(),
                 _ => continue,
             };
             let key = if line.starts_with("set ") { "set" } else { "stdin" };
             return Err(DialectProblem::new(
                 key,
-                format!("PostMark would not take `{line}`: {said}"),
+                format!("PostMark would not take `{line}`: {complaint}"),
                 "see docs/dialects/postmark.md",
             ));
         }

@@ -448,17 +448,17 @@ impl<'d> Study<'d> {
     }
 
     fn compare(&mut self) -> ComparePlan {
-        let said = &self.form.compare;
-        let mut within = said.within.clone();
+        let form = &self.form.compare;
+        let mut within = form.within.clone();
         let by = self.compared_factor();
         within.retain(|name| *name != by);
         ComparePlan {
             by,
             within,
-            metrics: said.metrics.iter().map(|name| known_metric(name)).collect(),
-            primary: said.primary.iter().map(|name| known_metric(name)).collect(),
-            equivalence: said.equivalence.0,
-            correction: said.correction,
+            metrics: form.metrics.iter().map(|name| known_metric(name)).collect(),
+            primary: form.primary.iter().map(|name| known_metric(name)).collect(),
+            equivalence: form.equivalence.0,
+            correction: form.correction,
             effects: effects(&self.form),
         }
     }
@@ -466,8 +466,9 @@ impl<'d> Study<'d> {
 
 /// Parses `"a * b"`, or a list.
 pub(super) fn effects(form: &StudyForm) -> Vec<String> {
-    let said = form.compare.effects.as_ref().map(OneOrMany::as_slice).unwrap_or_default();
-    said.iter()
+    let lists = form.compare.effects.as_ref().map(OneOrMany::as_slice).unwrap_or_default();
+    lists
+        .iter()
         .flat_map(|text| text.split('*'))
         .map(|name| name.trim().to_owned())
         .filter(|name| !name.is_empty())

@@ -302,8 +302,8 @@ fn a_base_provides_missing_parts() {
     // Five plots of two devices, one run of one depth each: factors of the same name are one factor.
     assert_eq!((found.plots.len(), found.runs.len(), found.cells.len()), (10, 10, 2));
 
-    let mut wrong = shelf([("bases/base.toml", "extends = \"../root.toml\"\n[desing]\n"), ("root.toml", SMALL)]);
-    let error = plan("study.toml", STUDY, &PlanOptions::default(), &mut wrong).unwrap_err().to_string();
+    let mut misspelt = shelf([("bases/base.toml", "extends = \"../root.toml\"\n[desing]\n"), ("root.toml", SMALL)]);
+    let error = plan("study.toml", STUDY, &PlanOptions::default(), &mut misspelt).unwrap_err().to_string();
     assert!(error.contains("bases/base.toml:2:2") && error.contains("did you mean `design`?"), "{error}");
     let mut round = shelf([("bases/base.toml", "extends = \"base.toml\"\n")]);
     let error = plan("study.toml", STUDY, &PlanOptions::default(), &mut round).unwrap_err().to_string();
@@ -393,12 +393,12 @@ fn optional_repetitions_say_where_they_end() {
 
 #[test]
 fn an_invalid_repeat_error_shows_a_valid_one() {
-    for wrong in ["-1", "\"three\"", "{ min = 2 }", "1.5"] {
+    for misspelt in ["-1", "\"three\"", "{ min = 2 }", "1.5"] {
         let text = format!(
-            "[experiment]\nname = \"a\"\n[workload]\nrandom-read = {{ time = \"1s\" }}\n[design]\nrepeat = {wrong}\n"
+            "[experiment]\nname = \"a\"\n[workload]\nrandom-read = {{ time = \"1s\" }}\n[design]\nrepeat = {misspelt}\n"
         );
         let error = refused(&text);
-        assert!(error.contains("{ min = 2, max = 5 }") && !error.contains("untagged"), "{wrong}: {error}");
+        assert!(error.contains("{ min = 2, max = 5 }") && !error.contains("untagged"), "{misspelt}: {error}");
     }
 }
 

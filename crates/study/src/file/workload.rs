@@ -336,7 +336,7 @@ impl WorkloadReader<'_> {
             let help = "let a step mount a file system, or name a directory as `path` of `[target]`";
             return Err(self.failed(&at, "the rules are those of file systems, and this is a device", help));
         }
-        let patterns = |said: &OneOrMany<String>| said.as_slice().to_vec();
+        let patterns = |list: &OneOrMany<String>| list.as_slice().to_vec();
         let (only, without) = (patterns(&posix.only), patterns(&posix.without));
         if only.iter().chain(&without).any(|pattern| pattern.is_empty() || pattern.starts_with('-')) {
             return Err(self.failed(&at, "a pattern is no id of a case", "`plumb posix explain` lists all ids"));
@@ -378,9 +378,9 @@ impl WorkloadReader<'_> {
         if ops.is_empty() {
             return Err(self.failed(&text.place, "the workload does nothing", "such as `write = { size = \"1GiB\" }`"));
         }
-        for said in &mut ops {
-            if !said.form.direct && said.form.cache.is_none() {
-                said.form.cache = cache;
+        for op in &mut ops {
+            if !op.form.direct && op.form.cache.is_none() {
+                op.form.cache = cache;
             }
         }
         let mut workload =
@@ -492,10 +492,10 @@ impl WorkloadReader<'_> {
     fn in_file(&self, text: &WorkloadText, table: &Node, files: &mut dyn StudyFiles) -> Result<Workload, StudyError> {
         let form: FileForm = self.document.read(table)?;
         let at = place_in(table, &["file"]);
-        let said = files.read(Path::new(&form.file)).map_err(|reason| {
+        let text = files.read(Path::new(&form.file)).map_err(|reason| {
             self.failed(&at, format!("cannot read `{}`: {reason}", form.file), "paths are relative to the study")
         })?;
-        let document = Document::new(&form.file, &said, &[]);
+        let document = Document::new(&form.file, &text, &[]);
         let tree = document.tree()?;
         let tree = Spanned::new(tree.span(), Value::Table(tree.into_inner()));
         let mut failures = Vec::new();
@@ -556,9 +556,9 @@ fn place_of_problem(value: &Node, workload: &Workload, ops: &[NamedOp], path: &K
         Segment::Index(index) => workload.phase.get(*index),
         Segment::Key(_) => None,
     });
-    let op = phase.and_then(|phase| ops.iter().rev().find(|said| phase.name.starts_with(said.key))).or(ops.first());
+    let op = phase.and_then(|phase| ops.iter().rev().find(|op| phase.name.starts_with(op.key))).or(ops.first());
     let table = value.get_ref().as_table();
-    let Some((op_key, op_value)) = op.and_then(|said| table.and_then(|table| table.get_key_value(said.key))) else {
+    let Some((op_key, op_value)) = op.and_then(|op| table.and_then(|table| table.get_key_value(op.key))) else {
         return value.span();
     };
     let inside = op_value.get_ref().as_table();

@@ -90,7 +90,7 @@ pub fn gate_places(
     let mut log = ComparisonLog::new(&request.workloads, None);
     log.planned.clone_from(&request.planned);
     let mut clock = Clock { started: Instant::now(), simulated: Duration::ZERO };
-    let (look, ended) = measure(bench, &compared, &rule, &mut log, &mut clock, progress)?;
+    let (last, ended) = measure(bench, &compared, &rule, &mut log, &mut clock, progress)?;
     let spent = clock.elapsed();
     log.run_seconds = log.seconds_a_run(spent);
 
@@ -98,18 +98,18 @@ pub fn gate_places(
     let missing: Vec<String> = request.workloads.iter().flat_map(|named| missing(named, request, &log)).collect();
     let rows = log.rows.clone();
     let blocks = log.order.len() as u32;
-    let lacking: Vec<u32> = look.cells.iter().map(|cell| log.lacking(cell)).collect();
+    let lacking: Vec<u32> = last.cells.iter().map(|cell| log.lacking(cell)).collect();
     let measured = Measured { claims: claims(&rows, &verdict_rule), comparison_log: log, rule: verdict_rule, ended };
     let outcome = conclude(bench, &compared, measured);
     let left_out_of =
         |side: &CompareSide| outcome.comparison.left_out.iter().filter(|run| run.side == side.name).count() as u32;
     let rejected = is_one_sided([left_out_of(&request.baseline), left_out_of(&request.candidate)])
-        || outcome.rejected > 0 && look.assessments.iter().all(|one| one.note == GateNote::TooFew);
+        || outcome.rejected > 0 && last.assessments.iter().all(|one| one.note == GateNote::TooFew);
     let unit = unit_of(&rows);
-    let numbers: Vec<GateNumber> = look
+    let numbers: Vec<GateNumber> = last
         .cells
         .iter()
-        .zip(&look.assessments)
+        .zip(&last.assessments)
         .zip(lacking)
         .map(|((cell, assessment), lacking)| {
             let has = rows[cell].len() as u32 / 2;
@@ -133,7 +133,7 @@ pub fn gate_places(
     let is_open = answer == GateAnswer::CannotTell;
     let interrupted = outcome.interrupted;
     let needed = (is_open && !rejected && missing.is_empty())
-        .then(|| need(&numbers, &look.assessments, spent, blocks, request))
+        .then(|| need(&numbers, &last.assessments, spent, blocks, request))
         .flatten();
     let Comparison { left_out, run_checks, checks, differences, notes, runs, settle, contrasts, under_load, .. } =
         outcome.comparison;
@@ -158,7 +158,7 @@ pub fn gate_places(
         error_rate: ERROR_RATE,
         numbers,
         missing,
-        looks: GateLooks { done: look.done, planned: look.planned, level: rule.alpha / f64::from(look.planned.max(1)) },
+        looks: GateLooks { done: last.done, planned: last.planned, level: rule.alpha / f64::from(last.planned.max(1)) },
         seconds: spent.as_secs_f64(),
         needed,
         rejected,
@@ -211,7 +211,7 @@ fn measure(
     let mut looks: Option<Looks> = None;
     let mut last = LastLook::default();
     let mut done = 0u32;
-    let mut looked_at = 0;
+    let mut blocks_assessed = 0;
     loop {
         let next = match &looks {
             None => Some(rule.blocks_min),
@@ -243,9 +243,9 @@ fn measure(
             let fit = (request.budget.as_secs_f64() / block.max(1e-9)) as u32;
             Looks::within(rule.blocks_min, fit.min(BLOCKS_NEEDED_MAX))
         });
-        if done > looked_at {
-            looked_at = done;
-            last = look(&log.rows, looks.count(), last.done, rule);
+        if done > blocks_assessed {
+            blocks_assessed = done;
+            last = assess_rows(&log.rows, looks.count(), last.done, rule);
         }
         if let Some(ended) = ended {
             return Ok((last, ended));
@@ -260,7 +260,7 @@ fn measure(
     }
 }
 
-fn look(rows: &Rows, planned: u32, done: u32, rule: &GateRule) -> LastLook {
+fn assess_rows(rows: &Rows, planned: u32, done: u32, rule: &GateRule) -> LastLook {
     let by_plot = unit_of(rows) == GateUnit::Plot;
     let evidence = rows.iter().filter_map(|(cell, rows)| {
         let values = CellValues::of(rows);

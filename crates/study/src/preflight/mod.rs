@@ -129,7 +129,7 @@ impl Preflight {
         }
     }
 
-    fn wrong(&mut self, host: &str, text: String) {
+    fn add_problem(&mut self, host: &str, text: String) {
         self.object(host, Objection { text, kind: ObjectionKind::Wrong });
     }
 
@@ -194,7 +194,7 @@ pub fn preflight(
                 found.unchecked(format!("{}: not reached before its `on-enter`", host.name));
                 continue;
             }
-            Err(HostError::Failed { reason, .. } | HostError::Lost(reason)) => found.wrong(host.name, reason),
+            Err(HostError::Failed { reason, .. } | HostError::Lost(reason)) => found.add_problem(host.name, reason),
         }
         if depth == Depth::Build && found.problems.len() == before {
             checked.built = build_once(plan, &host, hosts, &mut found, listener);
@@ -218,14 +218,16 @@ fn planned_hosts<'a>(plan: &'a Plan, is_open: impl Fn(u32) -> bool, found: &mut 
         {
             match plumb_lab::check_line(line).and_then(|()| plumb_lab::missing_programs(line)) {
                 Ok(missing) => found.missing(&plot.host, when, line, &missing),
-                Err(error) => found.wrong(&plot.host, format!("{when} `{line}`: the shell does not take it: {error}")),
+                Err(error) => {
+                    found.add_problem(&plot.host, format!("{when} `{line}`: the shell cannot parse it: {error}"))
+                }
             }
         }
         let index = match hosts.iter().position(|host| host.name == plot.host) {
             Some(index) => index,
             None => {
                 let Some(host) = plan.hosts.get(&plot.host) else {
-                    found.wrong(&plot.host, "the plan has no such host".to_owned());
+                    found.add_problem(&plot.host, "the plan has no such host".to_owned());
                     continue;
                 };
                 hosts.push(PlannedHost { name: &plot.host, plan: host, builds: Vec::new(), is_brought_up: false });
@@ -308,7 +310,7 @@ fn build_once(
     let mut opened = match hosts.open(host.name, host.plan, listener) {
         Ok(opened) => opened,
         Err(HostError::Failed { reason, .. } | HostError::Lost(reason)) => {
-            found.wrong(host.name, reason);
+            found.add_problem(host.name, reason);
             return 0;
         }
     };
@@ -328,7 +330,7 @@ fn build_once(
                 found.object(host.name, Objection { text: reason, kind });
             }
             Err(HostError::Lost(reason)) => {
-                found.wrong(host.name, reason);
+                found.add_problem(host.name, reason);
                 return built;
             }
         }
@@ -337,7 +339,7 @@ fn build_once(
         }
     }
     if let Err(error) = opened.close() {
-        found.wrong(host.name, error.to_string());
+        found.add_problem(host.name, error.to_string());
     }
     built
 }

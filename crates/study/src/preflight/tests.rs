@@ -24,7 +24,7 @@ fn two_hosts() -> Plan {
     planned
 }
 
-fn wrong(text: &str) -> Objection {
+fn problem(text: &str) -> Objection {
     Objection { text: text.to_owned(), kind: ObjectionKind::Wrong }
 }
 
@@ -67,7 +67,7 @@ fn all_problems_are_reported_once() {
     world.borrow_mut().inspect = Box::new(|inspection| {
         let doubt = Objection { text: "may be full".to_owned(), kind: ObjectionKind::Doubtful };
         let of_one = plumb_document::json::to_string(&inspection.builds[0].steps).unwrap().contains("2MiB");
-        if of_one { vec![wrong("no mdadm"), wrong("no room")] } else { vec![wrong("no mdadm"), doubt] }
+        if of_one { vec![problem("no mdadm"), problem("no room")] } else { vec![problem("no mdadm"), doubt] }
     });
     let found = checked(&two_hosts(), &world, Depth::Build);
     let texts: Vec<(Vec<String>, &str)> =

@@ -143,31 +143,31 @@ fn key(word: &str) -> Result<SweepKey, AxisError> {
 }
 
 fn value(key: SweepKey, text: &str, ram_bytes: u64) -> Result<f64, AxisError> {
-    let wrong = |expected| AxisError::Value { key: key.name(), text: text.to_owned(), expected };
+    let malformed = |expected| AxisError::Value { key: key.name(), text: text.to_owned(), expected };
     let whole = |most: u32, expected| match text.parse::<u32>() {
         Ok(number) if (1..=most).contains(&number) => Ok(f64::from(number)),
-        _ => Err(wrong(expected)),
+        _ => Err(malformed(expected)),
     };
     match key {
         SweepKey::Depth => whole(32_768, "a number of ops in flight, 1 to 32768"),
         SweepKey::Threads => whole(65_536, "a number of workers, 1 to 65536"),
         SweepKey::Block => match text.parse::<Bytes>() {
             Ok(Bytes(bytes)) if bytes >= 1 => Ok(bytes as f64),
-            _ => Err(wrong("a size such as `4k` or `1MiB`")),
+            _ => Err(malformed("a size such as `4k` or `1MiB`")),
         },
         SweepKey::Size => match text.parse::<Size>() {
             Ok(size @ (Size::Bytes(_) | Size::Ram(_))) if size.resolve(ram_bytes, 0).0 >= 4096 => {
                 Ok(size.resolve(ram_bytes, 0).0 as f64)
             }
-            _ => Err(wrong("a size of at least 4 KiB, such as `64MiB` or `ram*2`")),
+            _ => Err(malformed("a size of at least 4 KiB, such as `64MiB` or `ram*2`")),
         },
         SweepKey::Rate => text
             .parse::<PerSecond>()
             .map(|rate| rate.0)
-            .map_err(|_| wrong("a rate such as `1000/s` or `50k/s`; a range of one needs both ends, or `auto`")),
+            .map_err(|_| malformed("a rate such as `1000/s` or `50k/s`; a range of one needs both ends, or `auto`")),
         SweepKey::Read => match text.trim_end_matches('%').trim_end().parse::<f64>() {
             Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent),
-            _ => Err(wrong("a share of reads in percent, 0 to 100")),
+            _ => Err(malformed("a share of reads in percent, 0 to 100")),
         },
     }
 }

@@ -101,13 +101,13 @@ fn examine(view: &PhaseView<'_>) -> Outcome {
 fn over_loop(view: &PhaseView<'_>, sources: ReadSources) -> Outcome {
     let of_all = |bytes: u64| share(bytes, view.traffic.app_read).unwrap_or(0.0);
     let cached = of_all(sources.page_cache);
-    let beneath = match sources.below {
+    let below_cache = match sources.below {
         0 => String::new(),
         below => format!(", {} from the cache of the loop device's backing file", percent(of_all(below))),
     };
     let device = format!("{} from {}", percent(of_all(sources.device)), view.leaf_names());
-    let observed = format!("{} from the page cache{beneath}, {device} ({})", percent(cached), sources.witness);
-    let message = format!("{} of the bytes read came from the page cache{beneath}, {device}", percent(cached));
+    let observed = format!("{} from the page cache{below_cache}, {device} ({})", percent(cached), sources.witness);
+    let message = format!("{} of the bytes read came from the page cache{below_cache}, {device}", percent(cached));
     graded(view, cached, observed, &message)
 }
 

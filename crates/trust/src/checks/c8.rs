@@ -30,13 +30,13 @@ fn examine(view: &RunView<'_>) -> Outcome {
         return Outcome::NotApplicable;
     }
     // Observations in time order; one that was not made does not count.
-    let looks: Vec<&Conditions> = view
+    let observations: Vec<&Conditions> = view
         .phases
         .iter()
         .flat_map(|phase| [&phase.seen.conditions.before, &phase.seen.conditions.after])
-        .filter(|look| look.at_unix_s.is_some())
+        .filter(|observation| observation.at_unix_s.is_some())
         .collect();
-    let Some((first, last)) = looks.first().zip(looks.last()) else {
+    let Some((first, last)) = observations.first().zip(observations.last()) else {
         return Outcome::skipped("the devices' health was not read");
     };
     let mut worst: Option<Outcome> = None;
@@ -134,8 +134,8 @@ mod tests {
         let mut scene = Scene::reading(MIB).after_itself_at(1.0);
         for (position, pending) in [2, 2, 3, 3].into_iter().enumerate() {
             let seen = &mut scene.observations.phases[position / 2].conditions;
-            let look = if position % 2 == 0 { &mut seen.before } else { &mut seen.after };
-            if let Some(plumb_result::Seen::Yes(health)) = look.health.get_mut("vda") {
+            let observation = if position % 2 == 0 { &mut seen.before } else { &mut seen.after };
+            if let Some(plumb_result::Seen::Yes(health)) = observation.health.get_mut("vda") {
                 health.errors.insert("pending sectors".to_owned(), pending);
             }
         }

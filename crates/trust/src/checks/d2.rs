@@ -105,14 +105,14 @@ fn placement<'a>(side: &ComparisonSide<'a>) -> Result<Placement<'a>, Unseen> {
     let targets: Vec<(&String, &TargetFacts)> = side.targets.iter().filter(|(_, facts)| on_disk(facts)).collect();
     let mut reason = None;
     for (name, facts) in &targets {
-        let looks: Vec<&Seen<Extents>> =
+        let observations: Vec<&Seen<Extents>> =
             side.record.phases.iter().filter_map(|phase| phase.extents_before.get(*name)).collect();
         // Use the last observation: files that a first phase wrote have extents only afterwards.
-        let seen = looks.iter().rev().filter_map(|seen| seen.value()).find(|extents| extents.total_bytes > 0);
+        let seen = observations.iter().rev().filter_map(|seen| seen.value()).find(|extents| extents.total_bytes > 0);
         if let Some(extents) = seen {
             return Ok(Placement { side: side.name, facts, extents: *extents });
         }
-        let why = looks.iter().find_map(|seen| seen.as_result().err());
+        let why = observations.iter().find_map(|seen| seen.as_result().err());
         reason.get_or_insert_with(|| why.unwrap_or("the extents of the files were not read").to_owned());
     }
     Err(reason.map_or(Unseen::NoFiles, Unseen::Reason))

@@ -193,6 +193,6 @@ fn a_lower_latency_is_better() {
     let found = of_histories(&[NumberHistory { sides, better: Better::Lower }], 1).unwrap().remove(0);
     assert!(found.evidence.estimate.unwrap().log_mean > 0.2);
     assert!(of_histories(&[], 0).unwrap().is_empty());
-    let wrong = SessionSides { baseline: &[vec![-1.0]], candidate: &[] };
-    assert!(of_histories(&[NumberHistory { sides: wrong, better: Better::Lower }], 1).is_err());
+    let negative = SessionSides { baseline: &[vec![-1.0]], candidate: &[] };
+    assert!(of_histories(&[NumberHistory { sides: negative, better: Better::Lower }], 1).is_err());
 }

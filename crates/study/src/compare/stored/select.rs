@@ -167,14 +167,14 @@ fn of_study(store: &Store, study: &str, levels: &[&str], rows: Vec<RunRow>) -> R
 }
 
 fn of_statement(store: &Store, text: &str, all: Vec<RunRow>) -> Result<Vec<RunRow>, SelectionError> {
-    let wrong = |found: String| SelectionError::Query { text: text.to_owned(), found };
+    let query_error = |found: String| SelectionError::Query { text: text.to_owned(), found };
     let mut ids: BTreeSet<String> = BTreeSet::new();
     for row in store.query(text)?.rows {
         match row.into_iter().next() {
             Some(QueryCell::Text(id)) if all.iter().any(|row| row.id == id) => drop(ids.insert(id)),
-            Some(QueryCell::Text(other)) => return Err(wrong(format!("`{other}`"))),
-            Some(QueryCell::Null) => return Err(wrong("an empty cell".to_owned())),
-            _ => return Err(wrong("a number".to_owned())),
+            Some(QueryCell::Text(other)) => return Err(query_error(format!("`{other}`"))),
+            Some(QueryCell::Null) => return Err(query_error("an empty cell".to_owned())),
+            _ => return Err(query_error("a number".to_owned())),
         }
     }
     let kept: Vec<RunRow> = all.into_iter().filter(|row| ids.contains(&row.id)).collect();

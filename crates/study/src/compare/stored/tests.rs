@@ -204,8 +204,8 @@ fn runs_are_selected_by_id_by_work_and_by_sql() {
     assert_eq!(selected("work:seq").unwrap(), 12 + ids.len());
     assert_eq!(selected("work:seq a").unwrap(), 6);
     assert_eq!(selected("SELECT id FROM run WHERE name = 'seq' LIMIT 3").unwrap(), 3);
-    let wrong = selected("SELECT count(*) FROM run").unwrap_err().to_string();
-    assert!(wrong.contains("the first column must be ids of runs, and has a number"), "{wrong}");
+    let error = selected("SELECT count(*) FROM run").unwrap_err().to_string();
+    assert!(error.contains("the first column must be ids of runs, and has a number"), "{error}");
     let tags = selected("tag:c").unwrap_err().to_string();
     assert_eq!(tags, "`tag:c` selects no run; there is `a`, `b`");
 }
