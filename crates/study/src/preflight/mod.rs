@@ -219,7 +219,7 @@ fn planned_hosts<'a>(plan: &'a Plan, is_open: impl Fn(u32) -> bool, found: &mut 
             match plumb_lab::check_line(line).and_then(|()| plumb_lab::missing_programs(line)) {
                 Ok(missing) => found.missing(&plot.host, when, line, &missing),
                 Err(error) => {
-                    found.add_problem(&plot.host, format!("{when} `{line}`: the shell cannot parse it: {error}"))
+                    found.add_problem(&plot.host, format!("{when} `{line}`: the shell does not take it: {error}"))
                 }
             }
         }
