@@ -492,10 +492,10 @@ impl WorkloadReader<'_> {
     fn in_file(&self, text: &WorkloadText, table: &Node, files: &mut dyn StudyFiles) -> Result<Workload, StudyError> {
         let form: FileForm = self.document.read(table)?;
         let at = place_in(table, &["file"]);
-        let text = files.read(Path::new(&form.file)).map_err(|reason| {
+        let source = files.read(Path::new(&form.file)).map_err(|reason| {
             self.failed(&at, format!("cannot read `{}`: {reason}", form.file), "paths are relative to the study")
         })?;
-        let document = Document::new(&form.file, &text, &[]);
+        let document = Document::new(&form.file, &source, &[]);
         let tree = document.tree()?;
         let tree = Spanned::new(tree.span(), Value::Table(tree.into_inner()));
         let mut failures = Vec::new();
