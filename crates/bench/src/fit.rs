@@ -33,7 +33,7 @@ pub(crate) fn fit(workload: &mut Workload, base: &Path) -> Vec<NotHad> {
     let Some(kind) = memory_kind(base) else { return Vec::new() };
     let mut not_had = Vec::new();
     for phase in &mut workload.phase {
-        let (asked, reason) = match phase.cache {
+        let (requested, reason) = match phase.cache {
             CachePolicy::Cold => ("a cold cache", "can never be cold"),
             CachePolicy::Direct => ("bypassing the cache", "has no device below its cache"),
             CachePolicy::AsIs | CachePolicy::Warm => continue,
@@ -43,7 +43,7 @@ pub(crate) fn fit(workload: &mut Workload, base: &Path) -> Vec<NotHad> {
             continue;
         }
         phase.cache = CachePolicy::AsIs;
-        let note = format!("{asked}: not possible, because {kind} is in memory and {reason}; measured as it is");
+        let note = format!("{requested}: not possible, because {kind} is in memory and {reason}; measured as it is");
         not_had.push(NotHad { phase: phase.name.clone(), note });
     }
     not_had

@@ -5,7 +5,7 @@ use super::meet::Meetings;
 use super::mpi_io::mpi_io_of;
 use super::order::{Division, WorkloadOfRank};
 use super::patience::AfterSignal;
-use super::seconds::{self, HeardSeconds};
+use super::seconds::{self, ReceivedSeconds};
 use super::share::{HostFacts, PhaseSum, RankPhase, Reporter};
 use crate::progress::{HostTold, Progress, Second};
 use plumb_cluster::{Arrival, ClusterError, Ending, EndingKind, Exchange, Release, monotonic_ns, wait_until_ns};
@@ -416,14 +416,14 @@ impl<'a> RanksRun<'a> {
             progress.phase_begins(&phase.name);
             // Discard seconds of the phase before.
             self.ranks.cluster.told();
-            let heard = RefCell::new((HeardSeconds::new(self.ranks.size(), &phase.name), &mut *progress));
-            let hear = || {
-                let (seconds, progress) = &mut *heard.borrow_mut();
-                for live in seconds.hear(self.ranks.cluster.told()) {
+            let shown = RefCell::new((ReceivedSeconds::new(self.ranks.size(), &phase.name), &mut *progress));
+            let show_seconds = || {
+                let (seconds, progress) = &mut *shown.borrow_mut();
+                for live in seconds.add_received(self.ranks.cluster.told()) {
                     progress.live(&Second { live: &live, tier: Tier::Unknown, devices: &[] });
                 }
             };
-            self.attend(&mut || heard.borrow_mut().1.clock_starts(&phase.name), &hear);
+            self.attend(&mut || shown.borrow_mut().1.clock_starts(&phase.name), &show_seconds);
             let whole = self.found.borrow().last().and_then(|found| Some(found.whole.as_ref()?.measured.clone()));
             let nothing = || PhaseMeasurement { name: phase.name.clone(), ..PhaseMeasurement::default() };
             let measured = whole.unwrap_or_else(nothing);
@@ -443,7 +443,7 @@ impl<'a> RanksRun<'a> {
         });
         let mut reports: Vec<HostTold> = reports.collect();
         reports.sort_by_key(|host| host.number);
-        told
+        reports
     }
 
     /// Takes part in all remaining collective steps after the engine has ended the run, so that no

@@ -84,20 +84,20 @@ fn add(all: &mut Live, other: Live) {
 }
 
 /// Seconds received from hosts and not shown yet, one for each host.
-pub(super) struct HeardSeconds<'a> {
+pub(super) struct ReceivedSeconds<'a> {
     hosts: u32,
     phase: &'a str,
     waiting: BTreeMap<u32, Live>,
 }
 
-impl HeardSeconds<'_> {
-    pub(super) fn new(hosts: u32, phase: &str) -> HeardSeconds<'_> {
-        HeardSeconds { hosts, phase, waiting: BTreeMap::new() }
+impl ReceivedSeconds<'_> {
+    pub(super) fn new(hosts: u32, phase: &str) -> ReceivedSeconds<'_> {
+        ReceivedSeconds { hosts, phase, waiting: BTreeMap::new() }
     }
 
     /// Takes in new seconds, and returns those that can be shown now. A host that sends its next second no
     /// longer waits for the others.
-    pub(super) fn hear(&mut self, received: Vec<(u32, Vec<u8>)>) -> Vec<Live> {
+    pub(super) fn add_received(&mut self, received: Vec<(u32, Vec<u8>)>) -> Vec<Live> {
         let mut shown = Vec::new();
         for (rank, second) in received {
             // An unreadable second is not shown.
@@ -154,17 +154,17 @@ mod tests {
     // malformed data from a hostile agent is ignored.
     #[test]
     fn a_second_is_the_sum_of_all_hosts() {
-        let mut heard = HeardSeconds::new(2, "p");
+        let mut seconds = ReceivedSeconds::new(2, "p");
         let second_of = |rank, second, count| (rank, bytes(&live("p", second, count)));
-        assert!(heard.hear(vec![second_of(1, 1, 100)]).is_empty());
-        let shown = heard.hear(vec![(2, b"{".to_vec()), (2, bytes(&live("q", 1, 9))), second_of(2, 1, 50)]);
+        assert!(seconds.add_received(vec![second_of(1, 1, 100)]).is_empty());
+        let shown = seconds.add_received(vec![(2, b"{".to_vec()), (2, bytes(&live("q", 1, 9))), second_of(2, 1, 50)]);
         let [both] = shown.as_slice() else { panic!("{shown:?}") };
         let reads = both.interval.ops[&OpKind::Read];
         assert_eq!((reads.count, reads.bytes, reads.p99_ns, reads.max_ns), (150, 1500, None, Some(100)));
         assert_eq!((both.in_flight, both.depth_asked, both.working_set_bytes), (3.0, 8, Some(14)));
         assert_eq!((both.service[&OpKind::Read].count(), both.interval_fault_count), (2, 2));
         // The second host is gone.
-        let shown = heard.hear(vec![second_of(1, 2, 100), second_of(1, 3, 70)]);
+        let shown = seconds.add_received(vec![second_of(1, 2, 100), second_of(1, 3, 70)]);
         assert_eq!(shown.iter().map(|live| live.interval.ops[&OpKind::Read].count).collect::<Vec<_>>(), [100]);
     }
 }

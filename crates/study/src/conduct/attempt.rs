@@ -89,7 +89,7 @@ impl Conductor<'_, '_> {
         let super::ConductSetting { hosts, watcher, typed, .. } = &mut *self.setting;
         let mut record = BuildRecord::default();
         let listener = &mut |line: &str| {
-            record.hear(line);
+            record.add_line(line);
             watcher.event(&ConductEvent::Line(line));
         };
         let safety = Safety { typed: typed.clone(), ..plan.safety.clone() };

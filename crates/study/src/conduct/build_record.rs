@@ -15,7 +15,7 @@ pub struct BuildRecord {
 
 impl BuildRecord {
     /// Processes a line of the build's output.
-    pub(super) fn hear(&mut self, line: &str) {
+    pub(super) fn add_line(&mut self, line: &str) {
         match BuildLine::read(line) {
             Some(BuildLine::Command(command)) => self.commands.push(command),
             Some(BuildLine::Version { program, version }) => drop(self.versions.insert(program, version)),

@@ -219,12 +219,12 @@ fn a_failure_that_comes_again_ends_the_study() {
         _ => None,
     });
     let (mut store, study) = begun(plan(&["a", "b"], &["4k", "64k"], 3, 2));
-    let mut heard = Lines(Vec::new());
+    let mut lines = Lines(Vec::new());
     let at_once = (StopFlag::detached(), None);
-    let conducted = go_on_watched(&mut store, &study, &world, at_once, &mut heard).unwrap();
+    let conducted = go_on_watched(&mut store, &study, &world, at_once, &mut lines).unwrap();
     assert_eq!(conducted.ended, ConductEnded::SameFailure);
     assert_eq!(
-        heard.0,
+        lines.0,
         [
             "plot 1 was not built, so its 4 runs have failed: host local: mkfs.xfs /dev/loop0: not found",
             "plot 2 was not built, so its 4 runs have failed: as before",
@@ -286,10 +286,10 @@ fn a_rejected_run_is_made_again_once() {
         }
     });
     let (mut store, study) = begun(plan(&["a", "b"], &["4k", "64k"], 1, 1));
-    let mut heard = Lines(Vec::new());
-    go_on_watched(&mut store, &study, &world, (StopFlag::detached(), None), &mut heard).unwrap();
-    heard.0.sort();
-    assert_eq!(heard.0, ["1 done", "2 done again", "2 rejected", "3 done", "4 rejected", "4 rejected again"]);
+    let mut lines = Lines(Vec::new());
+    go_on_watched(&mut store, &study, &world, (StopFlag::detached(), None), &mut lines).unwrap();
+    lines.0.sort();
+    assert_eq!(lines.0, ["1 done", "2 done again", "2 rejected", "3 done", "4 rejected", "4 rejected again"]);
     let rows = store.study_runs(&study.id).unwrap();
     let of = |seq: usize| (rows[seq].status, rows[seq].attempts, rows[seq].rejected_before);
     assert_eq!(of(0), (StudyRunStatus::Done, 1, 0));
