@@ -1,18 +1,18 @@
-//! The clocks of ranks, compared. Source of the method: Cristian, "Probabilistic clock synchronization" (1989): of several round
-//! trips the shortest bounds the error best.
+//! Compares the clocks of ranks. Source of the method: Cristian, "Probabilistic clock synchronization" (1989): of
+//! several round trips, the shortest bounds the error best.
 
 use crate::clock::{ClockOffset, monotonic_ns};
 use crate::cluster::{Cluster, Patience};
 use crate::error::ClusterError;
 
-/// Round trips with each rank.
+/// Number of round trips with each rank.
 const ROUNDS: u32 = 16;
 
-/// What has to be added to this rank's monotonic clock to get rank 0's: by round trips to the parent in the tree, whose own offset
-/// is known by then. Collective.
+/// Computes the difference between rank 0's monotonic clock and this rank's. Measures round trips to the parent in
+/// the tree, whose own offset is known by then. Collective.
 ///
 /// # Errors
-/// A rank does not answer.
+/// Returns an error if a rank does not answer.
 pub fn clock_offset(cluster: &dyn Cluster, patience: &Patience<'_>) -> Result<ClockOffset, ClusterError> {
     let offset = match cluster.parent() {
         None => ClockOffset::default(),
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_short_answer_is_no_time() {
+    fn a_short_answer_is_rejected() {
         assert_eq!(read(&[1, 2, 3]), None);
         assert_eq!(read(&[0; 16]), Some((0, 0)));
     }
