@@ -1,44 +1,39 @@
-//! `${ram*N}` and `${made.NAME}` in the texts of a job.
+//! Expansion of `${ram*N}` and `${made.NAME}` in the texts of a job.
 
 use crate::step::MadeNames;
 
-/// What is wrong with an expression in a text of a job.
+/// Error in an expression of a job's text.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ExpandError {
-    /// A name is not closed.
+    /// An expression is not closed.
     #[error("`{text}` has no closing brace")]
     Open {
-        /// From where it opens.
+        /// Text from the opening on.
         text: String,
     },
     /// No step has this name.
     #[error("no step made `{name}`; known: {}", known.join(", "))]
     Unnamed {
-        /// The name.
         name: String,
-        /// The names that there are.
+        /// Names of the steps that exist.
         known: Vec<String>,
     },
-    /// A share of the memory is none.
+    /// A multiple of the memory size is malformed.
     #[error("`{text}` {what}; write for example ${{ram*2}}")]
-    Memory {
-        /// From where it opens.
-        text: String,
-        /// What is wrong.
-        what: &'static str,
-    },
+    Memory { text: String, what: &'static str },
 }
 
-/// What a text becomes on a machine with so much memory, where steps made these things: `${ram}`, `${ram*N}` and `${ram/N}` are bytes, N a positive decimal
-/// number. Other `${…}` are left alone: they are the shell's, or another tool's.
+/// Expands a text for a machine with `ram_bytes` of memory and these devices and mount points. `${ram}`,
+/// `${ram*N}` and `${ram/N}` become bytes, with N a positive decimal number. Other `${…}` stay: they belong to
+/// the shell or to another tool.
 ///
 /// # Errors
-/// What is wrong with such an expression.
+/// Returns an error for a malformed expression.
 pub(super) fn expand(text: &str, ram_bytes: u64, made: &MadeNames) -> Result<String, ExpandError> {
     with_made(&with_memory(text, ram_bytes)?, made)
 }
 
-/// `${made.NAME}` is the first device or mount point that the step of this name made.
+/// Replaces `${made.NAME}` with the first device or mount point that the step of this name made.
 fn with_made(text: &str, made: &MadeNames) -> Result<String, ExpandError> {
     const OPENS: &str = "${made.";
     let mut done = String::with_capacity(text.len());
@@ -63,7 +58,7 @@ fn with_memory(text: &str, ram_bytes: u64) -> Result<String, ExpandError> {
     let mut rest = text;
     while let Some(start) = rest.find("${ram") {
         let inside = &rest[start + "${ram".len()..];
-        // `${rampart}` is somebody else's variable.
+        // `${rampart}` is another variable.
         if !inside.starts_with(['}', '*', '/', ' ']) {
             done.push_str(&rest[..start + 2]);
             rest = &rest[start + 2..];
@@ -105,16 +100,16 @@ mod tests {
         assert_eq!(expand("-s ${ram*2}k", 8).unwrap(), "-s 16k");
     }
 
-    // Protects: texts of tools that have a syntax of their own.
+    // Protects texts of tools with their own `${…}` syntax.
     #[test]
-    fn what_is_not_ours_is_left_alone() {
+    fn other_expressions_are_left_alone() {
         for text in ["${HOME}", "${rampart} ${r", "ram*2", "é${ramé}"] {
             assert_eq!(expand(text, 1).unwrap(), text);
         }
     }
 
     #[test]
-    fn wrong_expressions_are_named() {
+    fn malformed_expressions_are_reported() {
         for (text, why) in [
             ("x ${ram*2", "no closing brace"),
             ("${ram*two}", "`${ram*two}` is not a multiple"),
@@ -127,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_steps_made_has_its_path() {
+    fn made_names_expand_to_paths() {
         let made = MadeNames::from([("array".to_owned(), vec!["/dev/md0".to_owned()])]);
         assert_eq!(super::expand("path = \"${made.array}\"", 1, &made).unwrap(), "path = \"/dev/md0\"");
         let said = super::expand("${made.aray}", 1, &made).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! A command of the user's.
+//! A step that runs a user's command.
 
 use crate::command::{Command, TIMEOUT};
 use crate::error::Cause;

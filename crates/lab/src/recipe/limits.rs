@@ -1,5 +1,5 @@
-//! What the measured processes may ask of a device: a control group, of either version. Sources: the kernel's
-//! `admin-guide/cgroup-v1/blkio-controller.rst` and `admin-guide/cgroup-v2.rst`.
+//! I/O limits of the measured processes on a device: a control group, of either version. Sources:
+//! the kernel's `admin-guide/cgroup-v1/blkio-controller.rst` and `admin-guide/cgroup-v2.rst`.
 
 use crate::error::Cause;
 use crate::site::Site;
@@ -13,13 +13,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Version {
-    /// The hierarchy of the controller blkio: it holds back direct I/O, and buffered reads.
+    /// The hierarchy of the blkio controller: throttles direct I/O and buffered reads.
     One,
-    /// The unified hierarchy: it knows whose data writeback writes, too.
+    /// The unified hierarchy: it also knows whose data writeback writes.
     Two,
 }
 
-/// Sets limits on a device for the group of the measured processes, which is made where there is none.
+/// Sets limits on a device for the group of the measured processes. Creates the group if there is none.
 pub(super) fn set(device: &Path, limits: &IoLimits, site: &mut Site<'_>) -> Result<(), Cause> {
     let mounts = system::mounts().map_err(Cause::io("read the table of mounts"))?;
     let Some((root, version)) = hierarchy(&mounts) else {
@@ -32,7 +32,7 @@ pub(super) fn set(device: &Path, limits: &IoLimits, site: &mut Site<'_>) -> Resu
     for (file, text) in settings(version, &number, limits) {
         let path = group.join(file);
         write_setting(&path, &text).map_err(|error| {
-            Cause::Unavailable(format!("`limits`: this kernel does not take `{text}` in {}: {error}", path.display()))
+            Cause::Unavailable(format!("`limits`: this kernel rejects `{text}` in {}: {error}", path.display()))
         })?;
     }
     Ok(())
@@ -44,7 +44,7 @@ fn group(root: &Path, version: Version, site: &mut Site<'_>) -> Result<PathBuf, 
         return Ok(group.clone());
     }
     if version == Version::Two {
-        // It stays so: others may count on it by the time this is undone.
+        // Not undone: others may depend on it by then.
         let _ = write_setting(root.join("cgroup.subtree_control"), "+io");
     }
     let name = format!("{OWN_PREFIX}{}-{}", std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed));
@@ -55,7 +55,7 @@ fn group(root: &Path, version: Version, site: &mut Site<'_>) -> Result<PathBuf, 
     Ok(path)
 }
 
-/// The hierarchy that controls I/O: that of blkio where it is mounted, else the unified one.
+/// Returns the hierarchy that controls I/O: blkio's if it is mounted, else the unified one.
 fn hierarchy(mounts: &[MountPoint]) -> Option<(PathBuf, Version)> {
     let has_io = |mount: &MountPoint| match mount.kind.as_str() {
         "cgroup" if mount.options.split(',').any(|option| option == "blkio") => Some(Version::One),
@@ -67,7 +67,7 @@ fn hierarchy(mounts: &[MountPoint]) -> Option<(PathBuf, Version)> {
     mounts.iter().find_map(|mount| Some((mount.target.clone(), has_io(mount)?)))
 }
 
-/// What is written into which file.
+/// Returns the files and the text to write into each.
 fn settings(version: Version, device: &str, limits: &IoLimits) -> Vec<(String, String)> {
     let said = [
         ("read_bps_device", "rbps", limits.read_bps.map(|bytes| bytes.0)),

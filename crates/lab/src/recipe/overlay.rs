@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn layers_are_said_the_uppermost_first() {
+    fn the_uppermost_layer_comes_first() {
         let text = r#"{"lower": ["/usr", "/"], "directory": "/d", "mount": "/m", "options": ["metacopy=on"]}"#;
         let step: Overlay = plumb_document::json::from_str(text).unwrap();
         let said = options(&step, &["/usr".into(), "/".into()], Path::new("/d/x")).unwrap();
