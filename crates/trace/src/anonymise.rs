@@ -1,4 +1,4 @@
-//! Recordings without names: each part of a path becomes a word of its own, the same wherever it comes again.
+//! Removes names from recordings: replaces each part of a path with a word, the same one at each occurrence.
 
 use crate::error::TraceError;
 use crate::names::Names;
@@ -8,22 +8,22 @@ use crate::record::{FileName, Record, Task};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 
-/// Whether what is behind the last dot of a name stays.
+/// Whether file name extensions stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extensions {
-    /// It stays.
+    /// Keep extensions of up to four characters.
     Kept,
-    /// It goes.
+    /// Hide extensions like the rest of the name.
     Hidden,
 }
 
-/// The longest extension that stays: a longer one may be a name.
+/// Maximum length of an extension that stays: a longer one may be a name.
 const EXTENSION_MAX: usize = 4;
 
 /// The records of a recording, with other names for its files, processes and programs.
 ///
-/// Words are keyed hashes (SipHash) of the parts of a path, with a key that exists only while it is converted: who does not have the
-/// key cannot try names. What lies in one directory still does; how deep it lies, sizes, times and devices stay.
+/// Words are keyed hashes (SipHash) of the parts of a path. The key exists only during the conversion, so that names
+/// cannot be guessed later. Directory structure, depth, sizes, times and devices stay.
 pub struct Anonymised<R> {
     recording: R,
     key: RandomState,
@@ -36,7 +36,6 @@ pub struct Anonymised<R> {
 }
 
 impl<R: Recorded> Anonymised<R> {
-    /// Of a recording.
     pub fn new(recording: R, extensions: Extensions) -> Anonymised<R> {
         Anonymised {
             recording,
@@ -50,7 +49,6 @@ impl<R: Recorded> Anonymised<R> {
         }
     }
 
-    /// What is read.
     pub fn inner(&self) -> &R {
         &self.recording
     }
@@ -146,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_hidden_and_what_lies_together_still_does() {
+    fn names_are_hidden_and_directories_stay_together() {
         let (records, files, tasks) = hidden(Extensions::Hidden);
         let all = files.join(" ");
         for word in ["home", "anna", "tax", "pdf", "mail", "old"] {
@@ -161,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn extensions_stay_where_they_may_and_another_time_words_are_others() {
+    fn short_extensions_stay_and_each_run_has_other_words() {
         let (_, files, _) = hidden(Extensions::Kept);
         assert!(files[0].ends_with(".pdf") && files[1].contains(".d/"), "{files:?}");
         assert_ne!(files, hidden(Extensions::Kept).1);
