@@ -1,14 +1,14 @@
-//! Values of the kernel by their names. Source: FreeBSD's sysctl(3).
+//! Kernel values by name. Source: FreeBSD's sysctl(3).
 #![allow(unsafe_code)]
 
 use crate::error::ProbeError;
 use rustix::io::Errno;
 use std::ffi::CStr;
 
-/// Values grow while they are read, as lists of devices do; this often is tried again with more room.
+/// Attempts with a larger buffer, since values such as device lists may grow between calls.
 const ATTEMPTS: usize = 8;
 
-/// The bytes of a value.
+/// Returns the bytes of a value.
 pub(crate) fn sysctl(name: &CStr) -> Result<Vec<u8>, ProbeError> {
     let failed = || {
         let what = format!("sysctl {}", name.to_string_lossy());
@@ -16,7 +16,7 @@ pub(crate) fn sysctl(name: &CStr) -> Result<Vec<u8>, ProbeError> {
     };
     for _ in 0..ATTEMPTS {
         let mut length = 0;
-        // SAFETY: the name ends with 0; with no buffer the kernel only writes the length.
+        // SAFETY: the name ends with 0; without a buffer the kernel only writes the length.
         let asked =
             unsafe { libc::sysctlbyname(name.as_ptr(), std::ptr::null_mut(), &raw mut length, std::ptr::null(), 0) };
         if asked != 0 {

@@ -57,7 +57,7 @@ const READ_ONLY: [(u32, &str); 14] = [
     (0x10000, "orphan_present"),
 ];
 
-/// Adds what `/proc`, `/sys` and, where the device may be read, the superblock tell.
+/// Adds features from `/proc`, `/sys` and, if the device is readable, the superblock.
 pub(super) fn features(
     sys: &Sysroot,
     device: &str,
@@ -84,13 +84,14 @@ pub(super) fn features(
             if uuid.value().is_none() {
                 *uuid = Seen::Yes(superblock.uuid.clone());
             }
-            superblock.tell(features);
+            superblock.add_features(features);
         }
         Err(reason) => unseen.push(format!("the ext4 superblock on {device} (features, age, mounts): {reason}")),
     }
 }
 
-/// The kernel lists every option in force, defaults too: those are kept on which a measurement depends.
+/// Adds effective options. The kernel lists all of them, including defaults; only those
+/// that affect measurements are kept.
 fn of_options(options: &str, features: &mut BTreeMap<String, String>) {
     const KEPT: [(&str, &str); 10] = [
         ("data", "journal_mode"),
@@ -104,7 +105,7 @@ fn of_options(options: &str, features: &mut BTreeMap<String, String>) {
         ("nodelalloc", "delayed_allocation"),
         ("journal_async_commit", "journal_async_commit"),
     ];
-    // A file system with a journal always names the mode of its data.
+    // A file system with a journal always lists its data mode.
     let has_journal = options.lines().any(|line| line.starts_with("data="));
     features.insert("journal".to_owned(), if has_journal { "yes" } else { "no" }.to_owned());
     for line in options.lines() {
@@ -173,7 +174,7 @@ impl Superblock {
         })
     }
 
-    fn tell(self, features: &mut BTreeMap<String, String>) {
+    fn add_features(self, features: &mut BTreeMap<String, String>) {
         let has_journal = self.features.iter().any(|name| name == "has_journal");
         let mut say = |name: &str, value: String| features.insert(name.to_owned(), value);
         say("features", self.features.join(","));
@@ -194,7 +195,7 @@ impl Superblock {
 mod tests {
     use super::*;
 
-    // Protects: offsets of the superblock, names of the feature bits, and bits that nobody knows yet.
+    // Protects: offsets of the superblock, names of the feature bits, and unknown bits.
     #[test]
     fn a_superblock() {
         let mut bytes = [0u8; SUPERBLOCK_BYTES];
@@ -224,7 +225,7 @@ mod tests {
         assert_eq!(Superblock::parse(&bytes), None);
     }
 
-    // Protects: the lines that decide what a flush means.
+    // Protects: the options that determine the meaning of a flush.
     #[test]
     fn options_in_force() {
         let mut features = BTreeMap::new();
