@@ -433,9 +433,9 @@ impl Drawn {
         };
         let then = last.map_or(&[] as &[i64], |last| &states[last].lists[List::Then as usize]);
         let followers = then.chunks(2).map(|pair| (pair[1] as u64, pair[0] as usize));
-        let recent = followers.filter(|(_, number)| is_twin(&states[*number])).max();
+        let near = followers.filter(|(_, number)| is_twin(&states[*number])).max();
         let any = || (0..states.len()).filter(|number| is_twin(&states[*number])).max_by_key(|n| states[*n].count);
-        find_recent.map(|(_, number)| number).or_else(any).unwrap_or(drawn)
+        near.map(|(_, number)| number).or_else(any).unwrap_or(drawn)
     }
 }
 
