@@ -32,14 +32,14 @@ pub fn clock_offset(cluster: &dyn Cluster, patience: &Patience<'_>) -> Result<Cl
 fn with_parent(cluster: &dyn Cluster, parent: u32, patience: &Patience<'_>) -> Result<ClockOffset, ClusterError> {
     let mut best: Option<ClockOffset> = None;
     for _ in 0..ROUNDS {
-        let asked = monotonic_ns();
+        let sent_at = monotonic_ns();
         cluster.send(parent, &[0], patience)?;
         let answer = cluster.receive(parent, patience)?;
         let answered = monotonic_ns();
         let (now, parent_within) =
             read(&answer).ok_or(ClusterError::Unexpected { rank: parent, what: "not a time" })?;
-        let round_trip = answered.saturating_sub(asked);
-        let middle = asked + round_trip / 2;
+        let round_trip = answered.saturating_sub(sent_at);
+        let middle = sent_at + round_trip / 2;
         let offset = ClockOffset {
             ns: now.wrapping_sub(middle) as i64,
             within_ns: (round_trip / 2).saturating_add(parent_within),

@@ -142,7 +142,7 @@ impl Roster {
         self.members.values().filter(|member| member.host == host).map(|member| member.pid).collect()
     }
 
-    /// Returns the processes of all ranks on this rank's kernel, whatever their hosts are called.
+    /// Returns the processes of all ranks on this rank's kernel, regardless of their host names.
     pub fn processes_on_kernel_of(&self, rank: u32) -> Vec<u32> {
         let host = self.host(rank);
         let is_beside = |other: u32, member: &Member| member.host == host || self.same_clock(rank, other);

@@ -140,7 +140,7 @@ mod tests {
     /// Protects other users' directories in `/tmp`: the previous version took all of these for left directories, and
     /// hung on a FIFO in place of a lock.
     #[test]
-    fn lookalike_directories_stay() {
+    fn directories_with_similar_names_stay() {
         let (parent, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let open = left(parent.path(), "a-open");
         std::fs::set_permissions(&open, Permissions::from_mode(0o777)).unwrap();

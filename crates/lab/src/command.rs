@@ -44,7 +44,7 @@ pub enum CommandError {
     #[error("`{command}`: {}", not_installed(program))]
     Missing { command: String, program: String },
     /// The command exited with an error.
-    #[error("`{command}` ended with {status}{said}", said = quoted(stderr))]
+    #[error("`{command}` ended with {status}{output}", output = quoted(stderr))]
     Failed {
         command: String,
         /// Exit status, such as `exit status: 1`.
@@ -53,7 +53,7 @@ pub enum CommandError {
         stderr: String,
     },
     /// The command took too long and was killed.
-    #[error("`{command}` was killed after {seconds} s{said}; set a longer `timeout` if it needs one", said = quoted(stderr))]
+    #[error("`{command}` was killed after {seconds} s{output}; set a longer `timeout` if it needs one", output = quoted(stderr))]
     TooLong {
         command: String,
         /// Time limit in seconds.
@@ -69,9 +69,9 @@ pub enum CommandError {
     Start { command: String, source: io::Error },
 }
 
-fn quoted(said: &str) -> String {
+fn quoted(output: &str) -> String {
     // The last lines explain the failure, or else the first line before a usage page.
-    let lines: Vec<&str> = said.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    let lines: Vec<&str> = output.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
     match lines.as_slice() {
         [] => String::new(),
         [first, between @ .., fourth, third, second, last] if !between.is_empty() => {
@@ -212,8 +212,9 @@ impl Command {
             return Ok(Streams { output: end_of(&stdout), errors: end_of(&stderr) });
         }
         // Some tools print errors on standard output.
-        let said = Some(end_of(&stderr)).filter(|said| !said.trim().is_empty()).unwrap_or_else(|| end_of(&stdout));
-        Err(CommandError::Failed { command: self.to_string(), status: status.to_string(), stderr: said })
+        let output =
+            Some(end_of(&stderr)).filter(|output| !output.trim().is_empty()).unwrap_or_else(|| end_of(&stdout));
+        Err(CommandError::Failed { command: self.to_string(), status: status.to_string(), stderr: output })
     }
 
     /// Returns files for the streams. With pipes, a background process that the command left would block
@@ -257,7 +258,7 @@ pub fn check_line(line: &str) -> Result<(), LineError> {
 #[derive(Debug, thiserror::Error)]
 pub enum LineError {
     /// The line exited with an error.
-    #[error("{status}{said}", said = quoted(stderr))]
+    #[error("{status}{output}", output = quoted(stderr))]
     Failed {
         /// Exit status, such as `exit status: 1`.
         status: String,
@@ -265,7 +266,7 @@ pub enum LineError {
         stderr: String,
     },
     /// The line took too long and was killed.
-    #[error("killed after {seconds} s, with every process it started{said}", said = quoted(stderr))]
+    #[error("killed after {seconds} s, with every process it started{output}", output = quoted(stderr))]
     TooLong {
         /// Time limit in seconds.
         seconds: u64,

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     /// A step failed. Everything that was built has been taken down again, except `left`.
-    #[error("step {number} ({kind}): {cause}{}", left_behind(left))]
+    #[error("step {number} ({kind}): {cause}{}", remaining_parts(left))]
     Step {
         /// Number of the step, from 1.
         number: usize,
@@ -54,10 +54,10 @@ pub enum LabError {
         source: UntrustedPath,
     },
     /// Some parts could not be taken down.
-    #[error("some parts could not be taken down{}; `plumb clean` tries again", left_behind(.0))]
+    #[error("some parts could not be taken down{}; `plumb clean` tries again", remaining_parts(.0))]
     Left(Vec<Left>),
     /// Journals that another user could have written.
-    #[error("undo journals were left alone{}{}", named(journals), left_behind(left))]
+    #[error("undo journals were left alone{}{}", named(journals), remaining_parts(left))]
     UntrustedJournals {
         /// The journals, each with the reason.
         journals: Vec<Left>,
@@ -188,7 +188,7 @@ fn named(journals: &[Left]) -> String {
     journals.iter().map(|Left { what, reason }| format!("; {what}: {reason}")).collect()
 }
 
-fn left_behind(left: &[Left]) -> String {
+fn remaining_parts(left: &[Left]) -> String {
     let mut text = String::new();
     for Left { what, reason } in left {
         // Writing to a string cannot fail.

@@ -270,7 +270,7 @@ impl UndoJournal {
 
     /// Returns a description of a part that was built and is gone, if any.
     pub(crate) fn vanished(&self) -> Option<String> {
-        self.ahead.iter().find(|(_, undo)| undo.stands() == Some(false)).map(|(_, undo)| undo.to_string())
+        self.ahead.iter().find(|(_, undo)| undo.exists() == Some(false)).map(|(_, undo)| undo.to_string())
     }
 
     /// Takes parts down, the last first, until `keep` are left. Returns how many were taken down, and the
@@ -299,10 +299,10 @@ impl UndoJournal {
             }
         }
         left.reverse();
-        let said =
+        let reports =
             left.iter().map(|(_, undo, reason)| Left { what: undo.to_string(), reason: reason.clone() }).collect();
         self.ahead.extend(left.into_iter().map(|(id, undo, _)| (id, undo)));
-        (undone, said)
+        (undone, reports)
     }
 
     /// Removes the file. Call it only after everything was taken down.

@@ -220,7 +220,7 @@ fn write(mut writer: impl Write + Send + 'static) -> Sender<Vec<u8>> {
 }
 
 fn read(reader: impl Read + Send + 'static) -> Receiver<Heard> {
-    let (heard, from) = unbounded();
+    let (sender, from) = unbounded();
     std::thread::spawn(move || {
         for line in BufReader::new(reader).split(b'\n') {
             let Ok(line) = line else { return };
@@ -230,7 +230,7 @@ fn read(reader: impl Read + Send + 'static) -> Receiver<Heard> {
                 Err(_) if text.trim().is_empty() => continue,
                 Err(_) => Heard::Noise(text.trim().chars().take(500).collect()),
             };
-            if heard.send(heard_now).is_err() {
+            if sender.send(heard_now).is_err() {
                 return;
             }
         }

@@ -74,8 +74,8 @@ impl Site<'_> {
             let Some(command) = version::command(program).filter(|_| self.standing.versions.insert(program)) else {
                 continue;
             };
-            let Ok(said) = command.run_for_streams(self.journal, self.stop) else { continue };
-            if let Some(version) = version::parse(&said.output, &said.errors) {
+            let Ok(streams) = command.run_for_streams(self.journal, self.stop) else { continue };
+            if let Some(version) = version::parse(&streams.output, &streams.errors) {
                 self.say(&BuildLine::Version { program: program.to_owned(), version }.to_string());
             }
         }

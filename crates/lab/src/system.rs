@@ -127,7 +127,7 @@ pub(crate) fn kernel_name(device: &Path) -> io::Result<String> {
 /// Returns the size of a block device in bytes.
 pub(crate) fn device_bytes(device: &Path) -> io::Result<u64> {
     let text = fs::read_to_string(sys_dir(device)?.join("size"))?;
-    // In sectors of 512 bytes, whatever the device's own size.
+    // In sectors of 512 bytes, regardless of the device's own.
     text.trim().parse::<u64>().map(|sectors| sectors * 512).map_err(io::Error::other)
 }
 

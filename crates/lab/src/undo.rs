@@ -141,7 +141,7 @@ impl Undo {
     }
 
     /// Whether the part still exists; `None` if that is unknown.
-    pub(crate) fn stands(&self) -> Option<bool> {
+    pub(crate) fn exists(&self) -> Option<bool> {
         match self {
             Undo::MountPoint { path } | Undo::OwnDir { path } | Undo::ControlGroup { path } => Some(path.is_dir()),
             Undo::Mount { target, source } => mounted(target, source).ok(),

@@ -237,11 +237,11 @@ impl fmt::Display for ImageError {
 
 /// Makes a file system on a loop device over memory, and mounts it.
 fn on_loop(recipe: &Recipe, more: &[&str], options: &str) -> Result<(), ImageError> {
-    let said = |call: &'static str| move |error: i32| ImageError::Call(call, error);
-    let memory = sys::call(nr!(memfd_create), &[V::P("plumb-posix"), V::N(0)]).map_err(said("memfd"))?;
+    let failed = |call: &'static str| move |error: i32| ImageError::Call(call, error);
+    let memory = sys::call(nr!(memfd_create), &[V::P("plumb-posix"), V::N(0)]).map_err(failed("memfd"))?;
     let size = V::N(recipe.mebibytes << 20);
-    sys::call(nr!(ftruncate), &[V::Fd(memory as i32), size]).map_err(said("memfd"))?;
-    let (device, path) = attach(memory as i32).map_err(said("loop device"))?;
+    sys::call(nr!(ftruncate), &[V::Fd(memory as i32), size]).map_err(failed("memfd"))?;
+    let (device, path) = attach(memory as i32).map_err(failed("loop device"))?;
     let [program, usual @ ..] = recipe.mkfs else { return Err(ImageError::Unknown) };
     let mut command = Command::new(program);
     command.args(usual).args(more).arg(&path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -252,7 +252,7 @@ fn on_loop(recipe: &Recipe, more: &[&str], options: &str) -> Result<(), ImageErr
         Ok(status) => return Err(ImageError::Program(program, status)),
         Err(error) => return Err(ImageError::NotStarted(program, error)),
     }
-    let mounted = mount(&path, MOUNT_POINT, recipe.kind, options).map_err(said("mount"));
+    let mounted = mount(&path, MOUNT_POINT, recipe.kind, options).map_err(failed("mount"));
     // From now on the mount holds the device; without a mount it vanishes here.
     sys::close(device);
     sys::close(memory as i32);

@@ -119,7 +119,7 @@ impl fmt::Display for NamespaceError {
             NamespaceError::NoIds(file) => {
                 write!(f, "{file} assigns no ids to this user; an administrator can add them: usermod --add-subuids")
             }
-            NamespaceError::Program(program, said) => write!(f, "{program}: {said}"),
+            NamespaceError::Program(program, stderr) => write!(f, "{program}: {stderr}"),
             NamespaceError::NotStarted(program, error) => {
                 write!(f, "{program}: {error}; it comes with the package uidmap")
             }
@@ -131,7 +131,7 @@ impl fmt::Display for NamespaceError {
 /// root, maps all IDs unchanged.
 #[expect(clippy::disallowed_methods, reason = "writes maps of ids in /proc; this crate depends on no guard")]
 fn write_maps(child: i64) -> Result<(), NamespaceError> {
-    let (uid, gid) = sys::who();
+    let (uid, gid) = sys::user_and_group();
     if uid == 0 {
         for kind in ["uid", "gid"] {
             let path = format!("/proc/{child}/{kind}_map");
@@ -146,8 +146,8 @@ fn write_maps(child: i64) -> Result<(), NamespaceError> {
         let output = Command::new(program).arg(child.to_string()).args(ids).stdin(Stdio::null()).output();
         let output = output.map_err(|error| NamespaceError::NotStarted(program, error))?;
         if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-            return Err(NamespaceError::Program(program, said));
+            let stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            return Err(NamespaceError::Program(program, stderr));
         }
     }
     Ok(())
@@ -165,9 +165,9 @@ fn first_of(file: &str, uid: u32) -> Option<u32> {
     let text = std::fs::read_to_string(file).ok()?;
     text.lines().find_map(|line| {
         let mut fields = line.split(':');
-        let whose = fields.next()?;
+        let owner = fields.next()?;
         let (first, count): (u32, u32) = (fields.next()?.parse().ok()?, fields.next()?.trim().parse().ok()?);
-        let is_ours = name.as_deref() == Some(whose) || whose == uid.to_string();
+        let is_ours = name.as_deref() == Some(owner) || owner == uid.to_string();
         (is_ours && count >= IDS - 1).then_some(first)
     })
 }

@@ -145,7 +145,7 @@ impl Done {
 mod tests {
     use super::*;
 
-    // Protects: a worker's findings reach the report unchanged, whatever bytes a name had.
+    // Protects: a worker's findings reach the report unchanged, including non-UTF-8 names.
     #[test]
     fn messages_read_back() {
         let failure = |what: &str| Failure { what: what.to_owned(), expected: String::new(), got: "EPERM".to_owned() };

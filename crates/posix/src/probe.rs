@@ -17,7 +17,7 @@ impl Facts {
     /// Probes the working directory, which is empty and stays so. Probing `can_switch` and `mounts` changes this
     /// process, so it must exit afterwards.
     pub fn probe() -> Facts {
-        let (uid, gid) = sys::who();
+        let (uid, gid) = sys::user_and_group();
         let mut facts = Facts { uid, gid, ..Facts::default() };
         facts.set_kind(&kind_of_mount().unwrap_or_default());
         let call = |nr: Nr, args: &[V<'_>]| sys::call(nr, args);

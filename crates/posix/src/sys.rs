@@ -323,8 +323,8 @@ pub(crate) fn close(fd: i32) {
 }
 
 /// Returns the effective user and group.
-pub(crate) fn who() -> (u32, u32) {
-    // SAFETY: take no pointers and cannot fail.
+pub(crate) fn user_and_group() -> (u32, u32) {
+    // SAFETY: these calls take no pointers and cannot fail.
     unsafe { (libc::geteuid(), libc::getegid()) }
 }
 

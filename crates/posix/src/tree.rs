@@ -1,4 +1,4 @@
-//! Removes everything that a case left, by descriptors only, whatever its modes and chattr flags.
+//! Removes everything that a case left, by descriptors only, regardless of modes and chattr flags.
 
 use crate::ctx::REMOVEDIR;
 use crate::facts::set_flags;

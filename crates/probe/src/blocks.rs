@@ -106,10 +106,10 @@ pub fn processors_in(sys: &Sysroot) -> usize {
 
 /// Parses `seconds.hundredths seconds.hundredths`; the first is the time since boot.
 fn uptime_cs(text: &str) -> Result<u64, ProbeError> {
-    let wrong = || ProbeError::form("/proc/uptime", text.trim_end(), "a time");
-    let (seconds, rest) = text.split_once('.').ok_or_else(wrong)?;
-    let hundredths: u64 = rest.split(' ').next().and_then(|word| word.trim_end().parse().ok()).ok_or_else(wrong)?;
-    let seconds: u64 = seconds.parse().map_err(|_| wrong())?;
+    let malformed = || ProbeError::form("/proc/uptime", text.trim_end(), "a time");
+    let (seconds, rest) = text.split_once('.').ok_or_else(malformed)?;
+    let hundredths: u64 = rest.split(' ').next().and_then(|word| word.trim_end().parse().ok()).ok_or_else(malformed)?;
+    let seconds: u64 = seconds.parse().map_err(|_| malformed())?;
     Ok(seconds.saturating_mul(100).saturating_add(hundredths))
 }
 

@@ -12,7 +12,7 @@ use plumb_result::blocks::CpuTicks;
 use plumb_result::observe::{Counters, CpuTimes, DeviceCounters, MemoryCounters, OwnIo, TargetFacts};
 use std::collections::BTreeMap;
 
-/// A sector of these files is 512 bytes, whatever the device's own size. Source: Documentation/block/stat.rst.
+/// A sector of these files is 512 bytes, regardless of the device's own. Source: Documentation/block/stat.rst.
 const SECTOR_BYTES: u64 = 512;
 
 /// Counters to sample. Determined once per run, so that a sample costs only the reading.
@@ -385,7 +385,7 @@ mod tests {
 
     // Protects: an empty machine gives reasons, not zeros and not a panic.
     #[test]
-    fn nothing_to_read() {
+    fn no_counters_are_reported() {
         let tree = Tree::new();
         let seen = sample(&SampleSet::of_in(&tree.sys(), []));
         assert!(seen.own.as_result().unwrap_err().contains("/proc/self/io"));

@@ -66,7 +66,7 @@ struct Request {
 /// With `SEEK_HOLE` only, `unwritten_bytes` is 0, and space reserved by `fallocate` counts as a hole (tmpfs) or as
 /// written. A file system with neither has one extent of data. The file's offset is restored.
 pub fn of_fd(fd: BorrowedFd<'_>) -> Seen<Extents> {
-    look(fd).into()
+    read(fd).into()
 }
 
 /// Sums several files; `Seen::No` if any of them is.
@@ -147,7 +147,7 @@ fn has_no_fiemap(errno: Errno) -> bool {
     matches!(errno, Errno::OPNOTSUPP | Errno::NOTTY | Errno::INVAL)
 }
 
-fn look(fd: BorrowedFd<'_>) -> Result<Extents, ProbeError> {
+fn read(fd: BorrowedFd<'_>) -> Result<Extents, ProbeError> {
     let total_bytes = length(fd)?;
     match by_fiemap(fd, total_bytes) {
         Ok(extents) => Ok(extents),

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_shows_nothing_is_idle() {
+    fn a_machine_without_readable_counters_is_idle() {
         let tree = Tree::new();
         let mut watch = IdleWatch::new_in(&tree.sys());
         watch.include(&on("tmpfs", "none"));

@@ -126,12 +126,12 @@ impl IoWatch {
             .iter()
             .filter_map(|(pid, now)| {
                 let Moved { stat, mut io } = self.moved(*pid, *now)?;
-                if let Some(told) = inherited.get(pid)
-                    && io.read_bytes >= told.read
-                    && io.write_bytes >= told.written
+                if let Some(known) = inherited.get(pid)
+                    && io.read_bytes >= known.read
+                    && io.write_bytes >= known.written
                 {
-                    io.read_bytes -= told.read;
-                    io.write_bytes -= told.written;
+                    io.read_bytes -= known.read;
+                    io.write_bytes -= known.written;
                 }
                 if stat.is_kernel_thread {
                     io.command = format!("[{}]", io.command);
@@ -223,14 +223,14 @@ impl IoWatch {
             return Vec::new();
         }
         let ended = self.met.iter().filter(|(pid, met)| met.parent == parent.pid && !after.by_pid.contains_key(pid));
-        let told = ended.map(|(pid, met)| {
+        let named = ended.map(|(pid, met)| {
             let (read, written) = (met.bytes.read.min(parent.read_bytes), met.bytes.written.min(parent.write_bytes));
             parent.read_bytes -= read;
             parent.write_bytes -= written;
             let (command, with_children) = (met.command.clone(), false);
             ProcessIo { pid: *pid, command, read_bytes: read, write_bytes: written, with_children }
         });
-        told.collect()
+        named.collect()
     }
 
     fn since(&self, pid: u32, now: Bytes, own: &[u32]) -> Option<Moved> {
@@ -471,8 +471,8 @@ mod tests {
         assert!(
             hidden(1, 9, Reader::User).ends_with("1 of 9 processes is hidden from this user; run as root to see all")
         );
-        let said = hidden(1, 9, Reader::Root);
-        assert!(said.contains("CAP_SYS_PTRACE; run on the host") && !said.contains("as root"), "{said}");
+        let hint = hidden(1, 9, Reader::Root);
+        assert!(hint.contains("CAP_SYS_PTRACE; run on the host") && !hint.contains("as root"), "{hint}");
     }
 
     // Protects: a rebuilding kernel thread is reported even if threads are distinguished; without
@@ -514,18 +514,18 @@ mod tests {
         let mut watch = IoWatch::start_in(&tree.sys());
         watch.set_child_faults([(10, 7), (20, 7)].into());
         tree.file("/proc/11/stat", &line("dd", 10, 0)).file("/proc/11/io", &io(0, 600));
-        let looked = watch.so_far(&[], &Census::of(&tree.sys())).named;
-        assert_eq!(looked.value().unwrap()[0].command, "dd");
+        let named = watch.so_far(&[], &Census::of(&tree.sys())).named;
+        assert_eq!(named.value().unwrap()[0].command, "dd");
         // dd wrote 300 more and ended. Another program ran from the second shell, which then executed `sleep`.
         tree.remove("/proc/11").file("/proc/10/stat", &line("bash", 1, 90)).file("/proc/10/io", &io(0, 900));
         tree.file("/proc/20/stat", &line("sleep", 1, 80)).file("/proc/20/io", &io(0, 500));
         let seen = watch.finish(&[], &Census::of(&tree.sys())).named;
-        let told: Vec<(&str, u64, bool)> = seen
+        let found: Vec<(&str, u64, bool)> = seen
             .value()
             .unwrap()
             .iter()
             .map(|one| (one.command.as_str(), one.write_bytes, one.with_children))
             .collect();
-        assert_eq!(told, [("dd", 600, false), ("sleep", 500, true), ("bash", 300, true)]);
+        assert_eq!(found, [("dd", 600, false), ("sleep", 500, true), ("bash", 300, true)]);
     }
 }

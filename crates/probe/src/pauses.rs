@@ -68,15 +68,15 @@ impl PauseWatch {
 
 fn watch(is_over: &AtomicBool, began_ns: u64) -> Result<Vec<Pause>, ProbeError> {
     let waits = OwnWaits::open()?;
-    let mut state = PausesFound::new(began_ns, waits.look()?, stolen_ns());
+    let mut state = PausesFound::new(began_ns, waits.read()?, stolen_ns());
     let mut ticks = 0;
     while !is_over.load(Ordering::Acquire) {
         thread::park_timeout(TICK);
-        let look = waits.look()?;
+        let read = waits.read()?;
         ticks += 1;
-        let is_late = state.overslept_ns(&look) >= STOPPED_NS;
+        let is_late = state.overslept_ns(&read) >= STOPPED_NS;
         let stolen_ns = (is_late || ticks % STEAL_TICKS == 0).then(stolen_ns).flatten();
-        state.see(look, stolen_ns);
+        state.see(read, stolen_ns);
     }
     Ok(state.pauses)
 }
@@ -127,7 +127,7 @@ impl OwnWaits {
         }
     }
 
-    fn look(&self) -> Result<Look, ProbeError> {
+    fn read(&self) -> Result<Look, ProbeError> {
         let [waited_ns, _] = self.numbers()?;
         let (monotonic_ns, boot_ns) = platform::monotonic_and_boot();
         Ok(Look { monotonic_ns, boot_ns, waited_ns, continues: platform::continues() })

@@ -189,7 +189,7 @@ mod tests {
 
     // Protects: without cgroups there is a reason, not a zero.
     #[test]
-    fn without_control_groups_nothing_is_claimed() {
+    fn without_control_groups_no_throttling_is_reported() {
         let tree = Tree::new();
         let reason = |tree: &Tree| {
             let seen = LimitWatch::start_in(&tree.sys(), QuotaFiles::find_in(&tree.sys()), Network::Ignored).finish();

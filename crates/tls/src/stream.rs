@@ -175,9 +175,9 @@ impl Channel {
     /// Returns the error that a read would return.
     pub fn is_ready(&mut self) -> io::Result<bool> {
         let mut tls = self.session.lock();
-        let taken = self.session.receive(&mut tls)?;
+        let received = self.session.receive(&mut tls)?;
         let state = tls.process_new_packets().map_err(broken)?;
-        Ok(state.plaintext_bytes_to_read() > 0 || state.peer_has_closed() || matches!(taken, Received::End))
+        Ok(state.plaintext_bytes_to_read() > 0 || state.peer_has_closed() || matches!(received, Received::End))
     }
 
     fn shake_hands(&mut self) -> Result<(), ChannelError> {
@@ -339,14 +339,14 @@ impl Read for Channel {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 read => return read,
             }
-            let taken = self.session.receive(&mut tls)?;
+            let received = self.session.receive(&mut tls)?;
             if tls.process_new_packets().is_err() {
                 let _ = self.session.flush_pending(&mut tls);
                 return Err(broken(TlsError::DecryptError));
             }
             let _ = self.session.flush_pending(&mut tls)?;
             drop(tls);
-            if matches!(taken, Received::Nothing) {
+            if matches!(received, Received::Nothing) {
                 wait(&self.session.socket, PollFlags::IN, self.until)?;
             }
         }
@@ -356,17 +356,17 @@ impl Read for Channel {
 impl Write for Channel {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut tls = self.session.lock();
-        let mut taken = tls.writer().write(bytes)?;
-        while self.session.flush_pending(&mut tls)? || (taken == 0 && !bytes.is_empty()) {
+        let mut written = tls.writer().write(bytes)?;
+        while self.session.flush_pending(&mut tls)? || (written == 0 && !bytes.is_empty()) {
             // Unlock, so that a reader on another thread can continue.
             drop(tls);
             wait(&self.session.socket, PollFlags::OUT, self.until)?;
             tls = self.session.lock();
-            if taken == 0 {
-                taken = tls.writer().write(bytes)?;
+            if written == 0 {
+                written = tls.writer().write(bytes)?;
             }
         }
-        Ok(taken)
+        Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -76,7 +76,7 @@ impl<R: Recorded> Anonymised<R> {
         parts.collect::<Vec<_>>().join("/")
     }
 
-    fn look(&mut self) {
+    fn scan(&mut self) {
         while let Some(name) = self.recording.names().files().get(self.files.len()) {
             let hidden = match name {
                 FileName::Path(path) => FileName::Path(self.path(path)),
@@ -107,7 +107,7 @@ impl<R: Recorded> Iterator for Anonymised<R> {
             Ok(record) => record,
             Err(error) => return Some(Err(error)),
         };
-        self.look();
+        self.scan();
         let file = |number: u64| self.files.get(number as usize).copied().unwrap_or(0);
         let aux = if has_other_file(record.act) { file(record.aux).into() } else { record.aux };
         let task = self.tasks.get(record.task as usize).copied().unwrap_or(0);

@@ -77,7 +77,7 @@ impl Binary {
         while read < count {
             match self.input.read(&mut bytes[read..count]) {
                 Ok(0) if read == 0 => return Ok(None),
-                Ok(0) => return Err(self.wrong("the recording ends within a record")),
+                Ok(0) => return Err(self.malformed("the recording ends within a record")),
                 Ok(more) => read += more,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(source) => return Err(TraceError::Io { path: self.path.clone(), source }),
@@ -87,7 +87,7 @@ impl Binary {
         Ok(Some(bytes))
     }
 
-    fn wrong(&self, reason: &str) -> TraceError {
+    fn malformed(&self, reason: &str) -> TraceError {
         TraceError::Bytes { path: self.path.clone(), at: self.at, reason: reason.to_owned() }
     }
 
@@ -101,7 +101,7 @@ impl Binary {
                 let Some(bunch) = self.bytes(16)? else { return Ok(None) };
                 (self.packets, self.bunch_ns) = (long(&bunch, 0), long(&bunch, 8));
                 if self.packets > PACKETS_MAX {
-                    return Err(self.wrong("a bunch has more than 512 packets"));
+                    return Err(self.malformed("a bunch has more than 512 packets"));
                 }
             }
             self.packets -= 1;

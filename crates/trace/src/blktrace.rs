@@ -169,7 +169,7 @@ impl Blktrace {
         }
     }
 
-    fn wrong(&self, reason: impl Into<String>) -> TraceError {
+    fn malformed(&self, reason: impl Into<String>) -> TraceError {
         TraceError::Bytes { path: self.path.clone(), at: self.at, reason: reason.into() }
     }
 
@@ -178,17 +178,17 @@ impl Blktrace {
         match read_whole(&mut self.input, &mut self.header) {
             Ok(0) => return Ok(None),
             Ok(read) if read == self.header.len() => {}
-            Ok(_) => return Err(self.wrong("the recording ends within a record")),
+            Ok(_) => return Err(self.malformed("the recording ends within a record")),
             Err(source) => return Err(TraceError::Io { path: self.path.clone(), source }),
         }
         let event = self.layout.event(&self.header);
         if event.magic & 0xffff_ff00 != MAGIC {
-            return Err(self.wrong(format!("{:#010x} is not the magic number of a record", event.magic)));
+            return Err(self.malformed(format!("{:#010x} is not the magic number of a record", event.magic)));
         }
         self.extra_bytes.resize(event.extra_bytes, 0);
         match read_whole(&mut self.input, &mut self.extra_bytes) {
             Ok(read) if read == self.extra_bytes.len() => {}
-            Ok(_) => return Err(self.wrong("the recording is truncated after a record")),
+            Ok(_) => return Err(self.malformed("the recording is truncated after a record")),
             Err(source) => return Err(TraceError::Io { path: self.path.clone(), source }),
         }
         self.at += (self.header.len() + event.extra_bytes) as u64;

@@ -4,7 +4,7 @@ use crate::names::Names;
 use crate::pending::{InFlight, Pending};
 use crate::record::{Record, RecordedAct, flag};
 
-/// Bytes of a sector, whatever the device's own size.
+/// Bytes of a sector, regardless of the device's own.
 pub(crate) const SECTOR_BYTES: u64 = 512;
 
 /// Step in the life of a request.

@@ -1,4 +1,4 @@
-//! Recordings of I/O, read as streams of records in constant memory, whatever their length.
+//! Recordings of I/O, read as streams of records in constant memory, regardless of their length.
 //!
 //! [`open`] detects the format of a file and reads it: Plumb's [own], fio's [`iolog`], blktrace, and the output of
 //! strace, perf, blkparse and others. Published traces are [tables](table::PRESETS). [`merge`] merges several

@@ -94,7 +94,7 @@ impl Processors {
 }
 
 impl Part {
-    fn wrong(&self, reason: &str) -> io::Error {
+    fn malformed(&self, reason: &str) -> io::Error {
         io::Error::new(ErrorKind::InvalidData, format!("{}: byte {}: {reason}", self.path.display(), self.at))
     }
 
@@ -108,12 +108,12 @@ impl Part {
             return Ok(());
         }
         if self.next.len() < head_bytes {
-            return Err(self.wrong("the recording ends within a record"));
+            return Err(self.malformed("the recording ends within a record"));
         }
         let extra_bytes = match self.layout {
             Some(layout) => {
                 let Some((time_ns, extra_bytes)) = layout.time_and_extra_bytes(&self.next) else {
-                    return Err(self.wrong("a record without its magic number"));
+                    return Err(self.malformed("a record without its magic number"));
                 };
                 self.time_ns = time_ns.unwrap_or(self.time_ns);
                 extra_bytes
@@ -123,7 +123,7 @@ impl Part {
                     |place: usize| self.next[place..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
                 let (packets, time_ns) = (long(0), long(8));
                 if packets > PACKETS_MAX {
-                    return Err(self.wrong("a bunch has more than 512 packets"));
+                    return Err(self.malformed("a bunch has more than 512 packets"));
                 }
                 self.time_ns = time_ns;
                 packets as usize * PACKET_BYTES
@@ -131,7 +131,7 @@ impl Part {
         };
         self.input.by_ref().take(extra_bytes as u64).read_to_end(&mut self.next)?;
         if self.next.len() < head_bytes + extra_bytes {
-            return Err(self.wrong("the recording ends within a record"));
+            return Err(self.malformed("the recording ends within a record"));
         }
         self.at += self.next.len() as u64;
         Ok(())

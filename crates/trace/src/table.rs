@@ -113,22 +113,22 @@ pub(crate) struct Table {
 impl Table {
     /// Creates a reader for a description.
     pub(crate) fn new(description: &str) -> Result<Table, TraceError> {
-        let wrong = |what: String| TraceError::Description { what };
+        let invalid = |what: String| TraceError::Description { what };
         let known = PRESETS.iter().find(|preset| preset.name == description);
         let text = known.map_or(description, |preset| preset.description);
         let (separator, columns) = text
             .split_once(' ')
             .filter(|(separator, _)| separator.chars().count() == 1)
-            .ok_or_else(|| wrong(format!("`{text}` must be a separator, a blank, and columns")))?;
+            .ok_or_else(|| invalid(format!("`{text}` must be a separator, a blank, and columns")))?;
         let separator =
             separator.chars().next().map_or(',', |separator| if separator == '_' { ' ' } else { separator });
         let columns: Vec<Column> = columns
             .split(',')
-            .map(|word| column(word.trim()).ok_or_else(|| wrong(format!("`{word}` is not a column"))))
+            .map(|word| column(word.trim()).ok_or_else(|| invalid(format!("`{word}` is not a column"))))
             .collect::<Result<_, _>>()?;
         let offsets = columns.iter().filter(|column| matches!(column, Column::Offset(_) | Column::Length(_))).count();
         if !columns.contains(&Column::Op) || offsets != 2 {
-            return Err(wrong("the columns op, offset and length are needed".to_owned()));
+            return Err(invalid("the columns op, offset and length are needed".to_owned()));
         }
         let is_relative = columns.iter().any(|column| matches!(column, Column::End(_)));
         Ok(Table { separator, columns, has_begun: false, file: None, is_relative, posix_files: HashSet::new() })
@@ -255,9 +255,9 @@ impl Table {
                 }
                 _ => return Err(LineProblem::Missing { what: name_of(column) }),
             };
-            let wrong = || LineProblem::NoNumber { word: word.to_owned(), what: name_of(column) };
-            let number = |unit: u64| scaled(word, unit).ok_or_else(wrong);
-            let small = || word.parse::<u32>().map_err(|_| wrong());
+            let not_a_number = || LineProblem::NoNumber { word: word.to_owned(), what: name_of(column) };
+            let number = |unit: u64| scaled(word, unit).ok_or_else(not_a_number);
+            let small = || word.parse::<u32>().map_err(|_| not_a_number());
             match column {
                 Column::Ignored | Column::Layer => {}
                 Column::Time(unit) => at_ns = number(unit)?,
@@ -278,7 +278,7 @@ impl Table {
                 Column::Process => task.process = small()?,
                 Column::Task => task.thread = small()?,
                 Column::Command => task.command = word.to_owned(),
-                Column::Result => result = Some(integer(word).ok_or_else(wrong)?),
+                Column::Result => result = Some(integer(word).ok_or_else(not_a_number)?),
             }
         }
         let act = act.ok_or(LineProblem::NoAct)?;

@@ -362,7 +362,7 @@ impl World {
 
     /// Whether a descriptor is known to refer to a file.
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-    pub(crate) fn knows(&self, process: u32, descriptor: i64) -> bool {
+    pub(crate) fn has_descriptor(&self, process: u32, descriptor: i64) -> bool {
         self.opened.contains_key(&(process, descriptor))
     }
 

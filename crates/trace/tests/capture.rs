@@ -89,7 +89,7 @@ fn files_of_rings_are_tracked() {
     let mut reader = read(Box::new(Cursor::new(bytes)), Path::new("r"), Waits::Manual).unwrap();
     let records: Vec<_> = reader.by_ref().map(Result::unwrap).collect();
     let below = format!("{}/", std::fs::canonicalize(directory.path()).unwrap().display());
-    let told: Vec<String> = records
+    let lines: Vec<String> = records
         .iter()
         .filter_map(|record| {
             let file = reader.files()[record.file as usize].to_string();
@@ -111,6 +111,6 @@ fn files_of_rings_are_tracked() {
         "unlink b 0 0",
         "close a 0 0",
     ];
-    let of_program: Vec<&String> = told.iter().filter(|line| !line.starts_with("close b")).collect();
-    assert_eq!(of_program, expected, "{told:#?}");
+    let of_program: Vec<&String> = lines.iter().filter(|line| !line.starts_with("close b")).collect();
+    assert_eq!(of_program, expected, "{lines:#?}");
 }

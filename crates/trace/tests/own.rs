@@ -106,7 +106,7 @@ fn damage_costs_the_chunk_that_it_hits() {
 
 /// Three threads of a program that write files one after another take about a byte per record.
 #[test]
-fn regular_work_takes_little_room() {
+fn regular_work_needs_little_space() {
     let bytes = large(100_000).len();
     assert!(bytes < 100_000, "{bytes} bytes for 100,000 records");
 }

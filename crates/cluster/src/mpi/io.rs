@@ -153,8 +153,8 @@ impl MpiIo {
         if let Some(communicator) = known.get(&ranks) {
             return Ok(*communicator);
         }
-        let wrong = || invalid("MPI_Comm_create_group", "there are fewer ranks");
-        let count = i32::try_from(ranks).ok().filter(|_| ranks < self.size).ok_or_else(wrong)?;
+        let invalid_count = || invalid("MPI_Comm_create_group", "there are fewer ranks");
+        let count = i32::try_from(ranks).ok().filter(|_| ranks < self.size).ok_or_else(invalid_count)?;
         let made = self.library.first(count)?;
         known.insert(ranks, made);
         Ok(made)
@@ -164,8 +164,8 @@ impl MpiIo {
     ///
     /// # Errors
     /// Returns the library's error, if any.
-    pub fn of_first(&self, ranks: u32, says: bool) -> Result<bool, MpiIoError> {
-        Ok(self.library.of_first(self.communicator(ranks)?, says)?)
+    pub fn of_first(&self, ranks: u32, value: bool) -> Result<bool, MpiIoError> {
+        Ok(self.library.of_first(self.communicator(ranks)?, value)?)
     }
 
     /// Opens a file. Each rank that opens it calls this, and waits for the others.

@@ -39,7 +39,7 @@ const FAREWELL: Duration = Duration::from_secs(1);
 /// State of the neighbouring ranks, as their heartbeats show it.
 pub(super) struct VitalSigns {
     /// Time of the last byte from each neighbour.
-    heard: Mutex<BTreeMap<u32, Instant>>,
+    heard_at: Mutex<BTreeMap<u32, Instant>>,
     silent: Mutex<BTreeSet<u32>>,
     left: Mutex<BTreeSet<u32>>,
     ends: AtomicBool,
@@ -54,7 +54,7 @@ impl VitalSigns {
         let now = Instant::now();
         let neighbours = tree::parent(rank).into_iter().chain(tree::children(rank, size));
         VitalSigns {
-            heard: Mutex::new(neighbours.map(|rank| (rank, now)).collect()),
+            heard_at: Mutex::new(neighbours.map(|rank| (rank, now)).collect()),
             silent: Mutex::new(BTreeSet::new()),
             left: Mutex::new(BTreeSet::new()),
             ends: AtomicBool::new(false),
@@ -66,20 +66,20 @@ impl VitalSigns {
 
     /// Returns the neighbours that have not left and are not silent.
     fn neighbours(&self) -> Vec<u32> {
-        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        heard.keys().copied().filter(|&rank| !self.is_silent(rank)).collect()
+        let heard_at = self.heard_at.lock().unwrap_or_else(PoisonError::into_inner);
+        heard_at.keys().copied().filter(|&rank| !self.is_silent(rank)).collect()
     }
 
     fn hear(&self, rank: u32, sign: u8) {
-        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut heard_at = self.heard_at.lock().unwrap_or_else(PoisonError::into_inner);
         // A rank that has left sends nothing more. That is not a failure, but waiting for it would never end.
         if sign == LEAVES[0] {
-            heard.remove(&rank);
+            heard_at.remove(&rank);
             self.left.lock().unwrap_or_else(PoisonError::into_inner).insert(rank);
         } else {
-            heard.insert(rank, Instant::now());
+            heard_at.insert(rank, Instant::now());
         }
-        drop(heard);
+        drop(heard_at);
         if sign == ENDS[0] {
             self.announce_end();
         }
@@ -87,8 +87,8 @@ impl VitalSigns {
 
     /// Marks neighbours as silent that have sent nothing for too long.
     fn mark_silent(&self) {
-        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        heard.iter().filter(|(_, at)| at.elapsed() > self.patience).for_each(|(&rank, _)| self.give_up(rank));
+        let heard_at = self.heard_at.lock().unwrap_or_else(PoisonError::into_inner);
+        heard_at.iter().filter(|(_, at)| at.elapsed() > self.patience).for_each(|(&rank, _)| self.give_up(rank));
     }
 
     fn give_up(&self, rank: u32) {
@@ -218,9 +218,9 @@ mod tests {
         assert_eq!(vital.is_to_end(), Some(EndCause::Silent(2)));
         assert!(vital.is_silent(2) && !vital.is_silent(1));
 
-        let told = VitalSigns::of(1, 3);
-        told.hear(0, ENDS[0]);
-        assert_eq!(told.is_to_end(), Some(EndCause::Announced));
+        let signs = VitalSigns::of(1, 3);
+        signs.hear(0, ENDS[0]);
+        assert_eq!(signs.is_to_end(), Some(EndCause::Announced));
 
         let left = VitalSigns { patience: Duration::ZERO, ..VitalSigns::of(1, 2) };
         left.hear(0, LEAVES[0]);

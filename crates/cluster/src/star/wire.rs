@@ -247,9 +247,9 @@ mod tests {
     #[test]
     fn formatted_lines_parse_back() {
         assert_eq!(read(greeting().line().as_bytes()), Ok(greeting()));
-        let said = |why: Option<&str>| read_line(&mut answer(why).as_bytes()).and_then(|line| read_answer(&line));
-        assert_eq!(said(None), Ok(()));
-        assert_eq!(said(Some("too many\nsessions")), Err(JoinError::Refused("too many sessions".to_owned())));
+        let result = |why: Option<&str>| read_line(&mut answer(why).as_bytes()).and_then(|line| read_answer(&line));
+        assert_eq!(result(None), Ok(()));
+        assert_eq!(result(Some("too many\nsessions")), Err(JoinError::Refused("too many sessions".to_owned())));
     }
 
     // Protects: other programs and versions are identified, and a malformed greeting is rejected.
@@ -276,9 +276,9 @@ mod tests {
     fn http_clients_get_an_answer() {
         let status = |request: &[u8]| {
             let mut rest = &request[4..];
-            let said = http_answer("no", &request[..4], &mut rest);
-            assert!(said.ends_with("Content-Length: 3\r\n\r\nno\n"), "{said}");
-            let code = said.split(' ').nth(1).unwrap().to_owned();
+            let reply = http_answer("no", &request[..4], &mut rest);
+            assert!(reply.ends_with("Content-Length: 3\r\n\r\nno\n"), "{reply}");
+            let code = reply.split(' ').nth(1).unwrap().to_owned();
             (code, rest.len())
         };
         let answered = |code: &str, left: usize| (code.to_owned(), left);

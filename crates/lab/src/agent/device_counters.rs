@@ -13,7 +13,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-/// Bytes in a sector of the kernel's counters, whatever the device's own size.
+/// Bytes in a sector of the kernel's counters, regardless of the device's own.
 const SECTOR_BYTES: u64 = 512;
 
 /// Error from reading device counters.
@@ -178,7 +178,7 @@ mod tests {
 
     // Protects: only the work between a run's own two readings counts, and a tool's second run does not restart it.
     #[test]
-    fn a_runs_own_looks_are_read_back() {
+    fn counters_of_a_run_are_read_back() {
         let dir = tempfile::tempdir().unwrap();
         let looks = RunLooks::of(dir.path());
         assert_eq!((looks.taken_before(), looks.taken_after()), (None, None));
@@ -196,7 +196,7 @@ mod tests {
         assert!(looks.taken_after().is_some());
     }
 
-    // Protects: a device has the same role in every build, whatever the kernel calls it.
+    // Protects: a device has the same role in every build, regardless of its kernel name.
     #[test]
     fn roles_are_names_of_the_recipe() {
         let made = MadeNames::from([

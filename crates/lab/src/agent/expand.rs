@@ -38,9 +38,9 @@ fn with_made(text: &str, made: &MadeNames) -> Result<String, ExpandError> {
     const OPENS: &str = "${made.";
     let mut done = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some((before, behind)) = rest.split_once(OPENS) {
+    while let Some((before, following)) = rest.split_once(OPENS) {
         let (name, after) =
-            behind.split_once('}').ok_or_else(|| ExpandError::Open { text: format!("{OPENS}{behind}") })?;
+            following.split_once('}').ok_or_else(|| ExpandError::Open { text: format!("{OPENS}{following}") })?;
         let path = made
             .get(name)
             .and_then(|paths| paths.first())
@@ -64,8 +64,8 @@ fn with_memory(text: &str, ram_bytes: u64) -> Result<String, ExpandError> {
             rest = &rest[start + 2..];
             continue;
         }
-        let wrong = |what| ExpandError::Memory { text: rest[start..].to_owned(), what };
-        let end = inside.find('}').ok_or_else(|| wrong("has no closing brace"))?;
+        let malformed = |what| ExpandError::Memory { text: rest[start..].to_owned(), what };
+        let end = inside.find('}').ok_or_else(|| malformed("has no closing brace"))?;
         let factor = inside[..end].trim();
         let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0);
         let factor = match factor.split_at_checked(1) {
@@ -74,7 +74,7 @@ fn with_memory(text: &str, ram_bytes: u64) -> Result<String, ExpandError> {
             Some(("/", by)) => number(by).map(f64::recip),
             Some(_) => None,
         };
-        let factor = factor.ok_or_else(|| wrong("is not a multiple of memory"))?;
+        let factor = factor.ok_or_else(|| malformed("is not a multiple of memory"))?;
         done.push_str(&rest[..start]);
         done.push_str(&((ram_bytes as f64 * factor) as u64).to_string());
         rest = &inside[end + 1..];
@@ -116,8 +116,8 @@ mod tests {
             ("${ram*-1}", "not a multiple"),
             ("${ram 3}", "not a multiple"),
         ] {
-            let said = expand(text, 1).unwrap_err().to_string();
-            assert!(said.contains(why), "{said}");
+            let message = expand(text, 1).unwrap_err().to_string();
+            assert!(message.contains(why), "{message}");
         }
     }
 
@@ -125,8 +125,8 @@ mod tests {
     fn made_names_expand_to_paths() {
         let made = MadeNames::from([("array".to_owned(), vec!["/dev/md0".to_owned()])]);
         assert_eq!(super::expand("path = \"${made.array}\"", 1, &made).unwrap(), "path = \"/dev/md0\"");
-        let said = super::expand("${made.aray}", 1, &made).unwrap_err().to_string();
-        assert!(said.contains("`aray`") && said.contains("known: array"), "{said}");
+        let message = super::expand("${made.aray}", 1, &made).unwrap_err().to_string();
+        assert!(message.contains("`aray`") && message.contains("known: array"), "{message}");
         assert!(super::expand("${made.array", 1, &made).unwrap_err().to_string().contains("closing brace"));
     }
 }

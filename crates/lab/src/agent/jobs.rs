@@ -86,15 +86,15 @@ impl RunSurroundings<'_> {
             return Err(error);
         }
         feed(&mut child, stdin);
-        let mut said = ChildOutput::by(&mut child);
-        let ended = self.attend(&mut child, job.timeout_s, &mut said, listener);
+        let mut output = ChildOutput::by(&mut child);
+        let ended = self.attend(&mut child, job.timeout_s, &mut output, listener);
         let status = match ended {
             Ok(status) => status,
             Err(cut) => {
                 group.end(&mut child);
-                said.rest(listener);
+                output.rest(listener);
                 self.clean(&files);
-                let tail = said.tail();
+                let tail = output.tail();
                 let printed = if tail.is_empty() { String::new() } else { format!("; its output:\n{tail}") };
                 return Err(match cut {
                     RunCut::TimedOut => {
@@ -106,13 +106,13 @@ impl RunSurroundings<'_> {
         };
         // Processes that the run left behind would keep writing.
         group.kill();
-        said.rest(listener);
+        output.rest(listener);
         let after = look()?;
         if !status.success() {
             self.clean(&files);
         }
         if let Some(signal) = status.signal() {
-            said.keep(format!("killed by signal {signal}"));
+            output.keep(format!("killed by signal {signal}"));
         }
         let result = self.result(&files)?;
         let conformance = match &job.work {
@@ -126,7 +126,7 @@ impl RunSurroundings<'_> {
             (Some(before), Some(after)) => after.since(&before, &DeviceRoles::new(self.made, self.disks)),
             _ => BTreeMap::new(),
         };
-        Ok(RunAnswer { exit_code: code(status), result, conformance, devices, stderr: said.tail() })
+        Ok(RunAnswer { exit_code: code(status), result, conformance, devices, stderr: output.tail() })
     }
 
     fn text(&self, text: &str) -> Result<String, HostError> {
@@ -204,12 +204,12 @@ impl RunSurroundings<'_> {
         &self,
         child: &mut Child,
         timeout_s: u64,
-        said: &mut ChildOutput,
+        output: &mut ChildOutput,
         listener: Listener<'_>,
     ) -> Result<ExitStatus, RunCut> {
         let start = Instant::now();
         loop {
-            said.hear(POLL_INTERVAL, listener);
+            output.hear(POLL_INTERVAL, listener);
             if let Ok(Some(status)) = child.try_wait() {
                 return Ok(status);
             }

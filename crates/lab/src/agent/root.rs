@@ -141,8 +141,8 @@ fn check_program() -> Result<(), RootError> {
         Ok(output) if output.status.success() => Ok(()),
         Ok(output) => {
             // A C library that is too old prints a line for each missing version: keep the first.
-            let said = String::from_utf8_lossy(&output.stderr).lines().next().map(str::to_owned);
-            Err(RootError::Foreign { reason: said.unwrap_or_else(|| output.status.to_string()) })
+            let first_line = String::from_utf8_lossy(&output.stderr).lines().next().map(str::to_owned);
+            Err(RootError::Foreign { reason: first_line.unwrap_or_else(|| output.status.to_string()) })
         }
         // A missing loader shows as "no such file".
         Err(error) => Err(RootError::Foreign { reason: error.to_string() }),

@@ -31,7 +31,7 @@ pub fn serve(
     let requests = read(reader, settings.silence, stop);
     let (replies, written) = write(writer);
     let say = |reply: Reply| {
-        // When nobody reads replies, requests end too.
+        // When replies are no longer read, requests end too.
         let _ = replies.send(reply);
     };
     let mut agent = match Agent::new(settings.clone(), stop) {
@@ -100,7 +100,7 @@ fn read(
     stop: StopFlag,
 ) -> Receiver<Result<HostRequest, plumb_document::json::JsonError>> {
     let (sender, requests) = unbounded();
-    let (lines, heard) = unbounded::<String>();
+    let (lines, received) = unbounded::<String>();
     std::thread::spawn(move || {
         let mut reader = BufReader::new(reader);
         // A longer request ends the connection, as does invalid UTF-8.
@@ -115,8 +115,8 @@ fn read(
         let mut last = Instant::now();
         loop {
             let line = match silence {
-                None => heard.recv().map_err(|_| ()),
-                Some(silence) => match heard.recv_timeout(silence.saturating_sub(last.elapsed())) {
+                None => received.recv().map_err(|_| ()),
+                Some(silence) => match received.recv_timeout(silence.saturating_sub(last.elapsed())) {
                     Ok(line) => Ok(line),
                     Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Err(()),
                 },
@@ -135,7 +135,7 @@ fn read(
     requests
 }
 
-/// Writes replies on a separate thread, so that a stalled link blocks nobody. The receiver is
+/// Writes replies on a separate thread, so that a stalled link blocks no other thread. The receiver is
 /// notified when all are written.
 fn write(mut writer: impl Write + Send + 'static) -> (Sender<Reply>, Receiver<()>) {
     let (replies, queue) = unbounded::<Reply>();

@@ -155,7 +155,7 @@ mod tests {
 
     // Protects: no array or volume is underestimated, so only data that really do not fit are reported.
     #[test]
-    fn arrays_and_volumes_hold_what_their_members_leave() {
+    fn sizes_of_arrays_and_volumes_follow_from_their_members() {
         let step = |text: &str| -> Mdadm { plumb_document::json::from_str(text).unwrap() };
         let plain = step(r#"{"name": "a", "level": 5, "devices": "@disks"}"#);
         let members = [Some(100), Some(80), Some(120)];

@@ -62,13 +62,13 @@ pub(super) fn refusal(step: &Mkfs, bytes: Option<u64>) -> Option<String> {
         Some(dry) => command.first_arg(dry),
         None => command,
     };
-    said(&command, &files)
+    refusal_of_command(&command, &files)
 }
 
 /// Returns the reason why mkfs.btrfs refuses its options on devices of these sizes, if any.
 pub(super) fn refusal_of_btrfs(step: &Btrfs, sizes: &[Option<u64>]) -> Option<String> {
     let (_dir, files) = files(sizes, true)?;
-    said(&btrfs::command(step, &files), &files)
+    refusal_of_command(&btrfs::command(step, &files), &files)
 }
 
 /// Creates sparse files of these sizes; `None` if this machine cannot create such large ones.
@@ -85,7 +85,7 @@ fn files(sizes: &[Option<u64>], written: bool) -> Option<(DirectoryClaim, Vec<Pa
     Some((dir, files))
 }
 
-fn said(command: &Command, files: &[PathBuf]) -> Option<String> {
+fn refusal_of_command(command: &Command, files: &[PathBuf]) -> Option<String> {
     match command.clone().within(LIMIT).run(&mut NoWitness, None) {
         Ok(_) | Err(CommandError::Interrupted { .. } | CommandError::TooLong { .. } | CommandError::Start { .. }) => {
             None
@@ -153,11 +153,11 @@ mod tests {
         assert_eq!(refusal(&step(""), None), None);
         // Also tries a device of 100 TiB: nothing is written.
         assert_eq!(refusal(&step(""), Some(100 << 40)), None);
-        let said = refusal(&step(r#""-E", "no_such=1""#), Some(64 << 20)).unwrap();
-        assert!(said.contains("no_such") && said.contains("DEVICE") && !said.contains("plumb-mkfs-"), "{said}");
-        let said = refusal(&step(r#""-O", "no_such_feature""#), Some(64 << 20)).unwrap();
-        assert!(said.contains("no_such_feature"), "{said}");
-        let said = refusal(&step(""), Some(4096)).unwrap();
-        assert!(said.contains("mkfs.ext4"), "{said}");
+        let text = refusal(&step(r#""-E", "no_such=1""#), Some(64 << 20)).unwrap();
+        assert!(text.contains("no_such") && text.contains("DEVICE") && !text.contains("plumb-mkfs-"), "{text}");
+        let text = refusal(&step(r#""-O", "no_such_feature""#), Some(64 << 20)).unwrap();
+        assert!(text.contains("no_such_feature"), "{text}");
+        let text = refusal(&step(""), Some(4096)).unwrap();
+        assert!(text.contains("mkfs.ext4"), "{text}");
     }
 }

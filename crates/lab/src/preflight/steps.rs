@@ -334,7 +334,7 @@ mod tests {
     use crate::step::Safety;
 
     /// Returns the problems on this machine, without those about this user's rights.
-    fn said(steps: &str, work: &[(&str, u64)]) -> Vec<(ObjectionKind, String)> {
+    fn problems(steps: &str, work: &[(&str, u64)]) -> Vec<(ObjectionKind, String)> {
         let work = work.iter().map(|(dir, bytes)| PlannedWork {
             name: "workload `w`".to_owned(),
             place: WorkPlace::Directory((*dir).to_owned()),
@@ -348,7 +348,7 @@ mod tests {
 
     #[track_caller]
     fn one(steps: &str, kind: ObjectionKind, parts: &[&str]) {
-        let found = said(steps, &[]);
+        let found = problems(steps, &[]);
         let [(of, text)] = found.as_slice() else { panic!("{steps}: {found:#?}") };
         assert!(*of == kind && parts.iter().all(|part| text.contains(part)), "{steps}: {text}");
     }
@@ -360,7 +360,7 @@ mod tests {
         let temp = temp.display();
         let wrong = ObjectionKind::Wrong;
         assert_eq!(
-            said(r#"[{"kind": "cmd", "run": "true"}, {"kind": "sysctl", "set": {"vm.swappiness": 1}}]"#, &[]),
+            problems(r#"[{"kind": "cmd", "run": "true"}, {"kind": "sysctl", "set": {"vm.swappiness": 1}}]"#, &[]),
             []
         );
         one(
@@ -388,7 +388,7 @@ mod tests {
             r#"[{"kind": "mount", "device": "@expendable", "mount": "/mnt/plumb-steps"}]"#,
             r#"[{"kind": "mount", "device": "/dev/null", "mount": "/mnt/plumb-steps"}]"#,
         ] {
-            let found = said(steps, &[]);
+            let found = problems(steps, &[]);
             assert!(found.iter().any(|(_, text)| text.contains("step 1 (mount)")), "{steps}: {found:?}");
         }
     }
@@ -398,14 +398,14 @@ mod tests {
     fn one_wrong_step_does_not_hide_another() {
         let steps = r#"[{"kind": "tmpfs", "name": "a b", "size": "1MiB", "mount": "/mnt/plumb-steps"},
                         {"kind": "fill", "directory": "/no/such", "to": "80%"}]"#;
-        let found = said(steps, &[("/mnt/plumb-steps/data", 2 << 20)]);
+        let found = problems(steps, &[("/mnt/plumb-steps/data", 2 << 20)]);
         let texts: Vec<&str> = found.iter().map(|(_, text)| text.as_str()).collect();
         assert_eq!(texts.len(), 2, "{texts:?}");
         assert!(
             texts[0].contains("step 1 (tmpfs): `name` is `a b`") && texts[1].contains("step 2 (fill)"),
             "{texts:?}"
         );
-        let found = said(
+        let found = problems(
             r#"[{"kind": "tmpfs", "size": "1MiB", "mount": "/mnt/plumb-steps"}]"#,
             &[("/mnt/plumb-steps/data", 2 << 20)],
         );

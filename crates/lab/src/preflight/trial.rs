@@ -122,8 +122,8 @@ mod tests {
             (r#"{"kind": "queue", "device": "/dev/sda", "set": {"scheduler": "none"}}"#, "settings"),
         ] {
             let steps = steps(&format!("[{step}]"));
-            let said = trial_of(&steps, false).unwrap_err().to_string();
-            assert!(said.starts_with("step 1 (") && said.contains(why), "{said}");
+            let message = trial_of(&steps, false).unwrap_err().to_string();
+            assert!(message.starts_with("step 1 (") && message.contains(why), "{message}");
             assert!(trial_of(&steps, true).is_ok(), "a disposable machine may be changed: {step}");
         }
     }

@@ -15,7 +15,7 @@ use std::time::Duration;
 /// Time to wait for udev's node before creating it by hand.
 const NODE_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Sector size of the kernel's tables, whatever the device's own.
+/// Sector size of the kernel's tables, regardless of the device's own.
 const SECTOR: u64 = 512;
 
 pub(super) fn build(step: &Dm, site: &mut Site<'_>) -> Result<MadePaths, Cause> {

@@ -30,7 +30,7 @@ pub(crate) fn has_module(module: &str) -> bool {
     Command::new("modprobe", ["--dry-run", "--quiet", module]).run(&mut NoWitness, None).is_ok()
 }
 
-/// Tries to load a module. Ignores failures: whatever needs the module reports its absence.
+/// Tries to load a module. Ignores failures: the code that needs the module reports its absence.
 pub(super) fn load_module(module: &str) {
     let _ = Command::new("modprobe", ["--quiet", module]).run(&mut NoWitness, None);
 }

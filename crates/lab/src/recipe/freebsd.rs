@@ -157,8 +157,8 @@ fn newfs_command(step: &Newfs, device: &Path) -> Command {
 
 fn newfs_mount(step: &Newfs, device: &Path, target: &Path) -> Command {
     let options = step.mount_options.join(",");
-    let said = if options.is_empty() { vec![] } else { vec!["-o".to_owned(), options] };
-    Command::new("mount", ["-t", "ufs"]).args(said).args([word(device), word(target)])
+    let arguments = if options.is_empty() { vec![] } else { vec!["-o".to_owned(), options] };
+    Command::new("mount", ["-t", "ufs"]).args(arguments).args([word(device), word(target)])
 }
 
 pub(super) fn zpool(step: &Zpool, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
@@ -201,15 +201,15 @@ mod tests {
             r#"{"name": "m", "devices": "@e", "align": "1MiB", "balance": "round-robin"}"#,
         )
         .unwrap();
-        let said = lines(&gmirror_commands(&step, &devices));
-        assert_eq!(said[0], "gpart create -s gpt /dev/ada0");
+        let commands = lines(&gmirror_commands(&step, &devices));
+        assert_eq!(commands[0], "gpart create -s gpt /dev/ada0");
         // Bytes: without the suffix gpart would take sectors, and align at 512 MiB.
-        assert_eq!(said[1], "gpart add -t freebsd-ufs -a 1048576b -i 1 /dev/ada0");
+        assert_eq!(commands[1], "gpart add -t freebsd-ufs -a 1048576b -i 1 /dev/ada0");
         assert_eq!(
-            said[2..4],
+            commands[2..4],
             ["gpart create -s gpt /dev/ada1", "gpart add -t freebsd-ufs -a 1048576b -i 1 /dev/ada1"]
         );
-        assert_eq!(said[4..], ["kldload -n geom_mirror", "gmirror label -b round-robin m /dev/ada0p1 /dev/ada1p1"]);
+        assert_eq!(commands[4..], ["kldload -n geom_mirror", "gmirror label -b round-robin m /dev/ada0p1 /dev/ada1p1"]);
     }
 
     // Protects: taking down a part that was never built is not an error, and the mirror goes before its devices.
@@ -246,10 +246,10 @@ mod tests {
             let step: Gmirror = plumb_document::json::from_str(text).unwrap();
             check_gmirror(&step).unwrap_err().to_string()
         };
-        let said = refused(r#"{"name": "m", "devices": "@e", "balance": "fair"}"#);
-        assert!(said.contains("round-robin"), "{said}");
-        let said = refused(r#"{"name": "m", "devices": "@e", "align": "1000"}"#);
-        assert!(said.contains("multiple of 512"), "{said}");
+        let message = refused(r#"{"name": "m", "devices": "@e", "balance": "fair"}"#);
+        assert!(message.contains("round-robin"), "{message}");
+        let message = refused(r#"{"name": "m", "devices": "@e", "align": "1000"}"#);
+        assert!(message.contains("multiple of 512"), "{message}");
     }
 
     #[test]

@@ -69,19 +69,19 @@ fn hierarchy(mounts: &[MountPoint]) -> Option<(PathBuf, Version)> {
 
 /// Returns the files and the text to write into each.
 fn settings(version: Version, device: &str, limits: &IoLimits) -> Vec<(String, String)> {
-    let said = [
+    let limits_set = [
         ("read_bps_device", "rbps", limits.read_bps.map(|bytes| bytes.0)),
         ("write_bps_device", "wbps", limits.write_bps.map(|bytes| bytes.0)),
         ("read_iops_device", "riops", limits.read_iops.map(|count| count.0)),
         ("write_iops_device", "wiops", limits.write_iops.map(|count| count.0)),
     ];
-    let said = said.into_iter().filter_map(|(one, two, value)| Some((one, two, value?)));
+    let limits_set = limits_set.into_iter().filter_map(|(one, two, value)| Some((one, two, value?)));
     match version {
         Version::One => {
-            said.map(|(file, _, value)| (format!("blkio.throttle.{file}"), format!("{device} {value}"))).collect()
+            limits_set.map(|(file, _, value)| (format!("blkio.throttle.{file}"), format!("{device} {value}"))).collect()
         }
         Version::Two => {
-            let words: Vec<String> = said.map(|(_, word, value)| format!("{word}={value}")).collect();
+            let words: Vec<String> = limits_set.map(|(_, word, value)| format!("{word}={value}")).collect();
             vec![("io.max".to_owned(), format!("{device} {}", words.join(" ")))]
         }
     }

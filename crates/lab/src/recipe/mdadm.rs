@@ -222,7 +222,7 @@ pub(super) fn wait_for_sync(
 ) -> Result<(), Cause> {
     let shown = Array::at(array);
     let begin = Instant::now();
-    let mut told = begin;
+    let mut reported = begin;
     loop {
         let Sync::Going { what, share } = shown.sync(degraded_max) else { return Ok(()) };
         let share = share.map_or_else(String::new, |share| format!(", {:.0} % done", share * 100.0));
@@ -233,8 +233,8 @@ pub(super) fn wait_for_sync(
                 timeout.as_secs()
             )));
         }
-        if told.elapsed() >= REPORT_INTERVAL {
-            told = Instant::now();
+        if reported.elapsed() >= REPORT_INTERVAL {
+            reported = Instant::now();
             site.say(&format!("waiting for {}: {what}{share}", array.display()));
         }
         site.wait(POLL_INTERVAL)?;

@@ -34,12 +34,12 @@ fn options(step: &Mkfs) -> Vec<String> {
     }
     let unsaid = ["lazy_itable_init", "lazy_journal_init"]
         .into_iter()
-        .filter(|setting| !step.options.iter().any(|said| said.contains(setting)));
+        .filter(|setting| !step.options.iter().any(|option| option.contains(setting)));
     let whole = unsaid.map(|setting| format!("{setting}=0")).collect::<Vec<_>>().join(",");
     if whole.is_empty() {
         return options;
     }
-    match options.iter().rposition(|said| said == "-E").and_then(|at| options.get_mut(at + 1)) {
+    match options.iter().rposition(|option| option == "-E").and_then(|at| options.get_mut(at + 1)) {
         Some(extended) => extended.push_str(&format!(",{whole}")),
         None => options.extend(["-E".to_owned(), whole]),
     }

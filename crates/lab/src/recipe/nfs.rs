@@ -28,7 +28,7 @@ pub(super) fn build(step: &Nfs, site: &mut Site<'_>) -> Result<MadePaths, Cause>
 fn export(step: &Nfs, directory: &Path) -> Command {
     let options = match step.export_options.as_slice() {
         [] => EXPORT_OPTIONS.join(","),
-        said => said.join(","),
+        chosen => chosen.join(","),
     };
     Command::new("exportfs", ["-o", &options]).arg(client_of(&directory.to_string_lossy()))
 }

@@ -54,11 +54,11 @@ fn overwrite(device: &Path, block: usize, mut rng: Rng, pass: u64, site: &mut Si
     let mut buffer = vec![0; block + ALIGN];
     let start = buffer.as_ptr().align_offset(ALIGN);
     let buffer = &mut buffer[start..start + block];
-    let (mut at, mut told) = (0, Instant::now());
+    let (mut at, mut reported) = (0, Instant::now());
     while at < bytes {
         site.check_stop()?;
-        if told.elapsed() >= REPORT_INTERVAL {
-            told = Instant::now();
+        if reported.elapsed() >= REPORT_INTERVAL {
+            reported = Instant::now();
             site.say(&format!("overwriting {}, pass {pass}: {} % done", device.display(), at * 100 / bytes));
         }
         for word in buffer.chunks_exact_mut(8) {

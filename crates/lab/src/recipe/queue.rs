@@ -100,22 +100,22 @@ fn unknown(queue: &Path, name: &str, value: &Word, error: io::Error) -> Cause {
 /// Writes a kernel setting and checks the result: the kernel may round a number, and the measurement would differ
 /// from the one asked for.
 pub(super) fn write(path: &Path, name: &str, value: &Word) -> Result<(), Cause> {
-    let said = format!("{name} = {value}");
+    let setting = format!("{name} = {value}");
     write_setting(path, &value.0).map_err(|error| {
         let now = system::text(path).unwrap_or_default();
-        Cause::field("set", &said, format!("the kernel rejects it ({error}); {} shows `{now}`", path.display()))
+        Cause::field("set", &setting, format!("the kernel rejects it ({error}); {} shows `{now}`", path.display()))
     })?;
     let now = setting_now(path).map_err(Cause::io(format!("read {}", path.display())))?;
     if !is_same(&now, &value.0) {
-        return Err(Cause::field("set", &said, format!("the kernel set it to `{now}`; write that if you mean it")));
+        return Err(Cause::field("set", &setting, format!("the kernel set it to `{now}`; write that if you mean it")));
     }
     Ok(())
 }
 
-fn is_same(now: &str, asked: &str) -> bool {
+fn is_same(now: &str, requested: &str) -> bool {
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     // -1 asks for the kernel's own choice.
-    asked.trim() == "-1" || words(now) == words(asked)
+    requested.trim() == "-1" || words(now) == words(requested)
 }
 
 #[cfg(test)]

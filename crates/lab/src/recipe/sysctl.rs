@@ -16,10 +16,10 @@ const COUNTERPARTS: [[&str; 2]; 2] =
 pub(super) fn build(step: &Sysctl, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
     check(step)?;
     for (name, value) in &step.set {
-        let said = || format!("{name} = {value}");
+        let setting = || format!("{name} = {value}");
         let path = known_path(name, value)?;
-        let old =
-            system::text(&path).map_err(|error| Cause::field("set", said(), format!("{}: {error}", path.display())))?;
+        let old = system::text(&path)
+            .map_err(|error| Cause::field("set", setting(), format!("{}: {error}", path.display())))?;
         let (path_old, old) = to_restore(name, path.clone(), old);
         site.ahead(Undo::Setting { path: path_old, value: old })?;
         queue::write(&path, name, value)?;

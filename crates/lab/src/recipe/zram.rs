@@ -85,8 +85,8 @@ mod tests {
     #[test]
     fn the_algorithm_is_chosen_before_the_size() {
         let step: Zram = plumb_document::json::from_str(r#"{"size": "64MiB", "algorithm": "zstd"}"#).unwrap();
-        let said = settings(&step, 3);
-        assert_eq!(said[0], ("/sys/block/zram3/comp_algorithm".into(), "zstd".to_owned()));
-        assert_eq!(said[1], ("/sys/block/zram3/disksize".into(), "67108864".to_owned()));
+        let written = settings(&step, 3);
+        assert_eq!(written[0], ("/sys/block/zram3/comp_algorithm".into(), "zstd".to_owned()));
+        assert_eq!(written[1], ("/sys/block/zram3/disksize".into(), "67108864".to_owned()));
     }
 }

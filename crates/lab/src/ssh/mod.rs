@@ -208,7 +208,7 @@ fn start_script(bytes: usize, words: &str) -> String {
 struct Connection {
     child: Child,
     to: String,
-    said: Arc<Mutex<VecDeque<String>>>,
+    stderr_lines: Arc<Mutex<VecDeque<String>>>,
     /// Closed when all of its standard error was read.
     stderr_closed: Receiver<Infallible>,
     /// Whether errors show all of ssh's output.
@@ -221,22 +221,22 @@ impl Connection {
         command.args(OPTIONS).arg("--").arg(&spec.to).arg(script);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| not_started(&surroundings.ssh, &error))?;
-        let said = Arc::new(Mutex::new(VecDeque::new()));
+        let stderr_lines = Arc::new(Mutex::new(VecDeque::new()));
         let (reads, stderr_closed) = unbounded();
         if let Some(pipe) = child.stderr.take() {
-            let said = Arc::clone(&said);
+            let stderr_lines = Arc::clone(&stderr_lines);
             std::thread::spawn(move || {
                 let _closed_at_the_end: Sender<Infallible> = reads;
                 for line in BufReader::new(pipe).split(b'\n').map_while(Result::ok) {
-                    let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
-                    if said.len() == TAIL_LINES {
-                        said.pop_front();
+                    let mut stderr_lines = stderr_lines.lock().unwrap_or_else(PoisonError::into_inner);
+                    if stderr_lines.len() == TAIL_LINES {
+                        stderr_lines.pop_front();
                     }
-                    said.push_back(String::from_utf8_lossy(&line).trim().chars().take(500).collect());
+                    stderr_lines.push_back(String::from_utf8_lossy(&line).trim().chars().take(500).collect());
                 }
             });
         }
-        Ok(Connection { child, to: spec.to.clone(), said, stderr_closed, verbose: surroundings.verbose })
+        Ok(Connection { child, to: spec.to.clone(), stderr_lines, stderr_closed, verbose: surroundings.verbose })
     }
 
     /// Sends the program, and waits until it is there.
@@ -297,16 +297,16 @@ impl Connection {
         if self.wait(LAST_WORDS) {
             let _ = self.stderr_closed.recv_timeout(LAST_WORDS);
         }
-        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        let said: Vec<&str> = said.iter().map(String::as_str).filter(|line| !line.is_empty()).collect();
-        let trouble = Trouble::parse(&said);
-        let mut text = match (&trouble, said.last()) {
+        let stderr_lines = self.stderr_lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines: Vec<&str> = lines.iter().map(String::as_str).filter(|line| !line.is_empty()).collect();
+        let trouble = Trouble::parse(&lines);
+        let mut text = match (&trouble, lines.last()) {
             (Some(trouble), _) => trouble.sentence(&self.to),
             (None, Some(last)) => format!("{}: {reason}; ssh said: {last}", self.to),
             (None, None) => format!("{}: {reason}", self.to),
         };
-        if self.verbose && !said.is_empty() {
-            text.push_str(&format!("\n  ssh: {}", said.join("\n  ssh: ")));
+        if self.verbose && !lines.is_empty() {
+            text.push_str(&format!("\n  ssh: {}", lines.join("\n  ssh: ")));
         }
         match trouble {
             Some(trouble) if !trouble.may_pass() => failed(text),
@@ -372,15 +372,15 @@ fn ask(spec: &SshSpec, words: &str, surroundings: &Surroundings) -> Result<Answe
 
 /// Returns the identity of a machine's current boot.
 fn which_boot(spec: &SshSpec, surroundings: &Surroundings) -> Result<String, HostError> {
-    let Answer { success, out, err: said } = ask(spec, WHICH_BOOT, surroundings)?;
+    let Answer { success, out, err: stderr } = ask(spec, WHICH_BOOT, surroundings)?;
     if !success || out.is_empty() {
-        return Err(match Trouble::parse(&said.lines().collect::<Vec<_>>()) {
+        return Err(match Trouble::parse(&stderr.lines().collect::<Vec<_>>()) {
             Some(trouble) if !trouble.may_pass() => failed(trouble.sentence(&spec.to)),
             Some(trouble) => HostError::Lost(trouble.sentence(&spec.to)),
             None => HostError::Lost(format!(
                 "{}: it must be reachable before it can be rebooted; ssh said: {}",
                 spec.to,
-                said.lines().last().unwrap_or_default()
+                stderr.lines().last().unwrap_or_default()
             )),
         });
     }
@@ -391,7 +391,7 @@ fn which_boot(spec: &SshSpec, surroundings: &Surroundings) -> Result<String, Hos
 fn boot(spec: &SshSpec, boot_command: &str, surroundings: &Surroundings) -> Result<(), HostError> {
     let before = which_boot(spec, surroundings)?;
     // A machine that goes down cuts the connection, so the command's exit status means nothing.
-    let said = ask(spec, boot_command, surroundings)?.err;
+    let stderr = ask(spec, boot_command, surroundings)?.err;
     let start = Instant::now();
     loop {
         if let Answer { success: true, out: now, .. } = ask(spec, WHICH_BOOT, surroundings)?
@@ -401,9 +401,9 @@ fn boot(spec: &SshSpec, boot_command: &str, surroundings: &Surroundings) -> Resu
             return Ok(());
         }
         if start.elapsed() > surroundings.boot_timeout.unwrap_or(BOOT_TIMEOUT) {
-            let said = if said.is_empty() { String::new() } else { format!("; `{boot_command}` said: {said}") };
+            let stderr = if stderr.is_empty() { String::new() } else { format!("; `{boot_command}` said: {stderr}") };
             let waited = start.elapsed().as_secs();
-            return Err(HostError::Lost(format!("{}: did not reboot within {waited} s{said}", spec.to)));
+            return Err(HostError::Lost(format!("{}: did not reboot within {waited} s{stderr}", spec.to)));
         }
         if surroundings.interrupted.is_some_and(StopFlag::requested) {
             return Err(HostError::Lost("interrupted".into()));

@@ -125,9 +125,12 @@ mod tests {
         ];
         for (words, expected, may_pass) in cases {
             let trouble = Trouble::parse(words).unwrap();
-            let said = trouble.sentence("root@box");
-            assert!(said.starts_with("root@box: ") && said.contains(expected) && !said.contains('\n'), "{said}");
-            assert_eq!(trouble.may_pass(), may_pass, "{said}");
+            let sentence = trouble.sentence("root@box");
+            assert!(
+                sentence.starts_with("root@box: ") && sentence.contains(expected) && !sentence.contains('\n'),
+                "{sentence}"
+            );
+            assert_eq!(trouble.may_pass(), may_pass, "{sentence}");
         }
         assert_eq!(Trouble::parse(&["sh: 1: /tmp/x: not found"]), None);
     }

@@ -194,8 +194,8 @@ fn of_image(image: &Path, places: &[PathBuf]) -> Result<Kernel, VmError> {
         name.strip_prefix("vmlinuz-").map(str::to_owned)
     };
     let release = release_in(&head).or_else(named).ok_or_else(|| VmError::Nameless { image: image.to_owned() })?;
-    let beside = image.parent().map(|dir| [dir.to_owned(), dir.join(".."), dir.join("../..")]);
-    let roots = beside.into_iter().flatten().chain(places.iter().cloned());
+    let nearby = image.parent().map(|dir| [dir.to_owned(), dir.join(".."), dir.join("../..")]);
+    let roots = nearby.into_iter().flatten().chain(places.iter().cloned());
     let modules = roots
         .flat_map(|root| ["lib/modules", "usr/lib/modules"].map(|name| root.join(name).join(&release)))
         .find(|dir| dir.is_dir());
@@ -246,10 +246,10 @@ mod tests {
         assert_eq!(found("6.1.0-9-amd64").unwrap(), "6.1.0-9-amd64");
         assert_eq!(found("6.1.0-57").unwrap(), "6.1.0-57-cloud-amd64");
         assert_eq!(find(Some(dir.path().to_str().unwrap()), &[]).unwrap().kernel.release, "6.12.117+deb12-amd64");
-        let said = found("5.10").unwrap_err().to_string();
+        let message = found("5.10").unwrap_err().to_string();
         assert!(
-            said.contains("no kernel 5.10") && said.contains("6.1.0-9-amd64") && said.contains("dpkg-deb -x"),
-            "{said}"
+            message.contains("no kernel 5.10") && message.contains("6.1.0-9-amd64") && message.contains("dpkg-deb -x"),
+            "{message}"
         );
     }
 
@@ -267,8 +267,11 @@ mod tests {
         let here = |release: &str| (release.to_owned(), None);
         assert_eq!(found("6.1.0-9-amd64", Some("own")).unwrap(), here("6.1.0-9-amd64"));
         assert_eq!(found("6.1.0-9-amd64", None).unwrap(), here("6.1.0-9-amd64"));
-        let said = found("6.18.44", Some("own")).unwrap_err().to_string();
-        assert!(said.contains("6.18.44") && said.contains("6.12.117") && said.contains("`kernel`"), "{said}");
+        let message = found("6.18.44", Some("own")).unwrap_err().to_string();
+        assert!(
+            message.contains("6.18.44") && message.contains("6.12.117") && message.contains("`kernel`"),
+            "{message}"
+        );
         let (release, note) = found("6.18.44", None).unwrap();
         let note = note.unwrap();
         assert!(release.starts_with("6.12") && note.contains("6.18.44") && note.contains("6.12.117"), "{note}");
@@ -284,20 +287,20 @@ mod tests {
         kernel(dir.path(), "6.1.0-9-amd64");
         let image = dir.path().join("boot/vmlinuz-6.1.0-9-amd64");
         assert_eq!(find(image.to_str(), &[]).unwrap().kernel.release, "6.1.0-9-amd64");
-        // The header gives the release, whatever the file is called.
+        // The header gives the release, so the file name does not matter.
         let mut bytes = vec![0; 0x300];
         bytes[0x202..0x206].copy_from_slice(b"HdrS");
         bytes[0x20e..0x210].copy_from_slice(&0x20_u16.to_le_bytes());
         bytes[0x220..0x231].copy_from_slice(b"5.9.9 (me@here) #");
         let other = dir.path().join("bzImage");
         std::fs::write(&other, &bytes).unwrap();
-        let said = find(other.to_str(), &[]).unwrap_err().to_string();
-        assert!(said.contains("is Linux 5.9.9, whose modules"), "{said}");
+        let message = find(other.to_str(), &[]).unwrap_err().to_string();
+        assert!(message.contains("is Linux 5.9.9, whose modules"), "{message}");
         // A truncated header must not panic.
         for length in 0..bytes.len() {
             let _ = release_in(&bytes[..length]);
         }
-        let said = find(Some("/nowhere/vmlinuz"), &[]).unwrap_err().to_string();
-        assert!(said.contains("/nowhere/vmlinuz"), "{said}");
+        let message = find(Some("/nowhere/vmlinuz"), &[]).unwrap_err().to_string();
+        assert!(message.contains("/nowhere/vmlinuz"), "{message}");
     }
 }

@@ -97,7 +97,7 @@ impl Vm {
             }
             Err(HostError::Lost(reason)) => {
                 let how = format!("Linux {} under {}", kernel.release, accel.name());
-                let said = process.last_words();
+                let last_words = process.last_words();
                 let image_bytes = image.metadata().map_or(0, |facts| facts.len());
                 let hint = if memory_bytes < image_bytes.saturating_mul(4) {
                     let (memory, image) = (memory_bytes >> 20, image_bytes >> 20);
@@ -108,7 +108,7 @@ impl Vm {
                     String::new()
                 };
                 // Some boots fail on a busy host, so report a loss: the conductor of the study tries again.
-                Err(HostError::Lost(format!("the virtual machine did not boot ({how}): {reason}{hint}{said}")))
+                Err(HostError::Lost(format!("the virtual machine did not boot ({how}): {reason}{hint}{last_words}")))
             }
             Err(error) => Err(error),
         }

@@ -145,9 +145,9 @@ impl LoadOrder<'_> {
         // Run-time dependencies: a checksum or cipher by its name, which may have several implementations.
         for line in values("softdep") {
             let before = line.split("pre:").nth(1).map_or("", |rest| rest.split("post:").next().unwrap_or_default());
-            for asked in before.split_whitespace() {
-                if !self.add(asked)? {
-                    self.add(&format!("{asked}_generic"))?;
+            for name in before.split_whitespace() {
+                if !self.add(name)? {
+                    self.add(&format!("{name}_generic"))?;
                 }
             }
         }
@@ -183,16 +183,16 @@ fn collect(dir: &Path, files: &mut BTreeMap<String, PathBuf>) -> std::io::Result
 
 /// Returns a module's decompressed content. Not every kernel decompresses modules, and emulation makes it slow.
 fn unpacked(path: &Path) -> Result<Vec<u8>, VmError> {
-    let said = |source| VmError::Read { path: path.to_owned(), source };
-    let packed = std::fs::read(path).map_err(said)?;
+    let unreadable = |source| VmError::Read { path: path.to_owned(), source };
+    let packed = std::fs::read(path).map_err(unreadable)?;
     let mut bytes = Vec::new();
     match path.extension().and_then(|end| end.to_str()) {
-        Some("xz") => lzma_rust2::XzReader::new(&packed[..], true).read_to_end(&mut bytes).map_err(said)?,
-        Some("gz") => flate2::read::GzDecoder::new(&packed[..]).read_to_end(&mut bytes).map_err(said)?,
+        Some("xz") => lzma_rust2::XzReader::new(&packed[..], true).read_to_end(&mut bytes).map_err(unreadable)?,
+        Some("gz") => flate2::read::GzDecoder::new(&packed[..]).read_to_end(&mut bytes).map_err(unreadable)?,
         Some("zst") => {
             let mut reader = ruzstd::decoding::StreamingDecoder::new(&packed[..])
                 .map_err(|error| VmError::Packed { path: path.to_owned(), reason: error.to_string() })?;
-            reader.read_to_end(&mut bytes).map_err(said)?
+            reader.read_to_end(&mut bytes).map_err(unreadable)?
         }
         _ => return Ok(packed),
     };
@@ -216,11 +216,11 @@ mod tests {
     #[test]
     fn a_tree_without_the_port_is_rejected() {
         let dir = tempfile::tempdir().unwrap();
-        let said = ModuleTree::read(dir.path()).unwrap_err().to_string();
-        assert!(said.contains("has no kernel modules"), "{said}");
+        let message = ModuleTree::read(dir.path()).unwrap_err().to_string();
+        assert!(message.contains("has no kernel modules"), "{message}");
         std::fs::write(dir.path().join("loop.ko"), b"").unwrap();
         std::fs::write(dir.path().join("modules.builtin"), "kernel/drivers/virtio/virtio_pci.ko\n").unwrap();
-        let said = ModuleTree::read(dir.path()).unwrap().in_order().unwrap_err().to_string();
-        assert!(said.contains("virtio_blk"), "{said}");
+        let message = ModuleTree::read(dir.path()).unwrap().in_order().unwrap_err().to_string();
+        assert!(message.contains("virtio_blk"), "{message}");
     }
 }

@@ -214,13 +214,13 @@ mod tests {
     // Protects: emulation is used if KVM is only a device file, and a study that requests KVM gets
     // the reason for its absence.
     #[test]
-    fn what_runs_the_processor() {
+    fn accelerator_is_chosen() {
         let no = || Err(NoKvm::NoExtensions);
         assert_eq!(Chosen::of(Accel::Auto, no()).unwrap(), Chosen::Tcg);
         assert_eq!(Chosen::of(Accel::Auto, Ok(())).unwrap(), Chosen::Kvm);
         assert_eq!(Chosen::of(Accel::Tcg, Ok(())).unwrap(), Chosen::Tcg);
-        let said = Chosen::of(Accel::Kvm, no()).unwrap_err().to_string();
-        assert!(said.contains("neither vmx nor svm") && said.contains("run without it"), "{said}");
+        let message = Chosen::of(Accel::Kvm, no()).unwrap_err().to_string();
+        assert!(message.contains("neither vmx nor svm") && message.contains("run without it"), "{message}");
         assert!(has_virtualisation("flags\t\t: fpu vmx\n") && has_virtualisation("flags : svm"));
         assert!(!has_virtualisation("flags : fpu hypervisor\nmodel name : vmx"));
     }

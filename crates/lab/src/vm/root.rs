@@ -190,12 +190,12 @@ mod tests {
     fn a_root_without_a_system_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let cache = dir.path().join("cache");
-        let said = provide(&dir.path().join("none"), &cache).unwrap_err().to_string();
-        assert!(said.contains("none: ") && said.contains("mmdebstrap --variant=minbase"), "{said}");
+        let message = provide(&dir.path().join("none"), &cache).unwrap_err().to_string();
+        assert!(message.contains("none: ") && message.contains("mmdebstrap --variant=minbase"), "{message}");
         let root = root(dir.path());
         std::fs::remove_file(root.join("bin/sh")).unwrap();
-        let said = provide(&root, &cache).unwrap_err().to_string();
-        assert!(said.contains("has no bin/sh") && said.contains("mmdebstrap"), "{said}");
+        let message = provide(&root, &cache).unwrap_err().to_string();
+        assert!(message.contains("has no bin/sh") && message.contains("mmdebstrap"), "{message}");
     }
 
     #[test]

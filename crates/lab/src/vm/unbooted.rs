@@ -237,7 +237,7 @@ mod tests {
         dir.to_owned()
     }
 
-    fn said(spec: &VmSpec, steps: &str, work: &[(&str, u64)]) -> Vec<String> {
+    fn problems(spec: &VmSpec, steps: &str, work: &[(&str, u64)]) -> Vec<String> {
         let surroundings = Surroundings::of_environment("/bin/true".into()).unwrap();
         let work = work.iter().map(|(place, bytes)| PlannedWork {
             name: "write".to_owned(),
@@ -274,22 +274,22 @@ mod tests {
             ..VmSpec::default()
         };
         let good = r#"[{"kind": "cmd", "run": "cat /proc/mounts"}, {"kind": "tmpfs", "size": "1MiB", "mount": "/m"}]"#;
-        assert_eq!(said(&spec(&["1GiB"]), good, &[("/m", 100)]), [""; 0]);
-        one(&said(&spec(&["much"]), "[]", &[]), &["disks = \"much\""]);
+        assert_eq!(problems(&spec(&["1GiB"]), good, &[("/m", 100)]), [""; 0]);
+        one(&problems(&spec(&["much"]), "[]", &[]), &["disks = \"much\""]);
         let small = VmSpec { memory: Some("1MiB".to_owned()), ..spec(&[]) };
-        one(&said(&small, "[]", &[]), &["memory"]);
+        one(&problems(&small, "[]", &[]), &["memory"]);
         // A program that no machine gets; a driver and a file system that the kernel lacks.
-        one(&said(&spec(&[]), r#"[{"kind": "cmd", "run": "no-such-program"}]"#, &[]), &["no-such-program", "root"]);
-        one(&said(&spec(&[]), r#"[{"kind": "zram", "size": "1MiB"}]"#, &[]), &["6.1.0-1-amd64", "zram"]);
+        one(&problems(&spec(&[]), r#"[{"kind": "cmd", "run": "no-such-program"}]"#, &[]), &["no-such-program", "root"]);
+        one(&problems(&spec(&[]), r#"[{"kind": "zram", "size": "1MiB"}]"#, &[]), &["6.1.0-1-amd64", "zram"]);
         // Disks, and file systems on them.
         let on_disk = r#"[{"kind": "mount", "device": "@disks.2", "mount": "/m"}]"#;
-        one(&said(&spec(&["1GiB"]), on_disk, &[]), &["@disks.2", "@disks.1"]);
-        one(&said(&spec(&[]), on_disk, &[]), &["has no disks"]);
+        one(&problems(&spec(&["1GiB"]), on_disk, &[]), &["@disks.2", "@disks.1"]);
+        one(&problems(&spec(&[]), on_disk, &[]), &["has no disks"]);
         let on_disk = r#"[{"kind": "mount", "name": "x", "device": "@disks", "mount": "/m"}]"#;
-        one(&said(&spec(&["512MiB"]), on_disk, &[("/m/data", 1 << 30)]), &["write", "1GiB", "512MiB", "/m"]);
-        assert_eq!(said(&spec(&["2GiB"]), on_disk, &[("/m/data", 1 << 30)]), [""; 0]);
+        one(&problems(&spec(&["512MiB"]), on_disk, &[("/m/data", 1 << 30)]), &["write", "1GiB", "512MiB", "/m"]);
+        assert_eq!(problems(&spec(&["2GiB"]), on_disk, &[("/m/data", 1 << 30)]), [""; 0]);
         one(
-            &said(&spec(&[]), r#"[{"kind": "loop", "directory": "/var/tmp", "size": "1MiB"}]"#, &[]),
+            &problems(&spec(&[]), r#"[{"kind": "loop", "directory": "/var/tmp", "size": "1MiB"}]"#, &[]),
             &["/var/tmp", "/tmp"],
         );
     }
@@ -297,15 +297,15 @@ mod tests {
     #[test]
     fn a_missing_kernel_or_root_is_one_objection() {
         let none = VmSpec { kernel: Some("4.4".to_owned()), ..VmSpec::default() };
-        one(&said(&none, r#"[{"kind": "zram", "size": "1MiB"}]"#, &[]), &["linux-image-4.4"]);
+        one(&problems(&none, r#"[{"kind": "zram", "size": "1MiB"}]"#, &[]), &["linux-image-4.4"]);
         let dir = tempfile::tempdir().unwrap();
         let place = kernel(dir.path(), &["virtio_blk"], &[]);
         let lacks = VmSpec { kernel: place.to_str().map(str::to_owned), ..VmSpec::default() };
-        one(&said(&lacks, "[]", &[]), &["virtio_pci"]);
+        one(&problems(&lacks, "[]", &[]), &["virtio_pci"]);
         let dir = tempfile::tempdir().unwrap();
         let place = kernel(dir.path(), &["virtio_blk", "virtio_console"], &["virtio_pci"]);
         let kernel = place.to_str().map(str::to_owned);
         let rootless = VmSpec { root: Some("/no/such/root".into()), kernel, ..VmSpec::default() };
-        one(&said(&rootless, "[]", &[]), &["/no/such/root", "mmdebstrap"]);
+        one(&problems(&rootless, "[]", &[]), &["/no/such/root", "mmdebstrap"]);
     }
 }

@@ -222,7 +222,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "rename.write-access-of-directory",
         "rename(2)",
-        "To move a directory to another one, it must be writable itself, since `..` changes: EACCES. A rename within its parent does not require that.",
+        "A directory moves to another parent only if it is writable, since `..` changes: EACCES. A rename within its parent is allowed.",
         |cx| {
             cx.needs_users()?;
             cx.dir("p", 0o777)?;

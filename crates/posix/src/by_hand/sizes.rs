@@ -25,8 +25,8 @@ pub(super) const CASES: &[Hand] = &[
             for (offset, expected) in [(0, &b"start\0\0"[..]), (4_998, b"\0\0middle\0\0"), (9_999, b"\0end")] {
                 reads(cx, fd, offset, expected);
             }
-            let behind = cx.pread(fd, 100, 10_003);
-            cx.that(behind == Ok(Vec::new()), "read at the end", "nothing", &format!("{behind:?}"));
+            let past_end = cx.pread(fd, 100, 10_003);
+            cx.that(past_end == Ok(Vec::new()), "read at the end", "nothing", &format!("{past_end:?}"));
             Ok(())
         },
     ),
@@ -156,8 +156,8 @@ pub(super) const CASES: &[Hand] = &[
                 }
             }
             cx.that(largest >= 1 << 31, "largest size found", "at least 2 GiB", &largest.to_string());
-            let behind = cx.pwrite(fd, b"x", i64::MAX - 10);
-            cx.answers("write close to 2^63", behind, &[libc::EFBIG, libc::EINVAL, 0]);
+            let past_end = cx.pwrite(fd, b"x", i64::MAX - 10);
+            cx.answers("write close to 2^63", past_end, &[libc::EFBIG, libc::EINVAL, 0]);
             let _ = cx.ftruncate(fd, 0);
             Ok(())
         },

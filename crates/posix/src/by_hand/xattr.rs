@@ -83,7 +83,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "xattr.limits",
         "xattr(7)",
-        "A name of more than 255 bytes fails with ERANGE, a value of more than 64 KiB with E2BIG, and a value that does not fit with ENOSPC or E2BIG.",
+        "A name over 255 bytes fails with ERANGE, a value over 64 KiB with E2BIG, and a value that does not fit with ENOSPC or E2BIG.",
         |cx| {
             cx.needs(cx.facts.features.xattr, "no extended attributes of users")?;
             cx.file("f", b"")?;
@@ -234,7 +234,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "acl.inherits",
         "acl(5)",
-        "New files inherit a directory's default list, regardless of the process's umask; new directories also inherit it as their default.",
+        "New files inherit a directory's default list, regardless of the umask; new directories also inherit it as their default.",
         |cx| {
             cx.needs(cx.facts.features.acl, "no access control lists")?;
             cx.needs_users()?;
@@ -307,10 +307,10 @@ type Entry = (u16, u16, u32);
 /// Encodes a list for the kernel: version 2, entries of 8 bytes. Source: linux/posix_acl_xattr.h.
 fn encode(entries: &[Entry]) -> Vec<u8> {
     let mut bytes = 2u32.to_le_bytes().to_vec();
-    for (tag, permissions, whose) in entries {
+    for (tag, permissions, id) in entries {
         bytes.extend(tag.to_le_bytes());
         bytes.extend(permissions.to_le_bytes());
-        bytes.extend(whose.to_le_bytes());
+        bytes.extend(id.to_le_bytes());
     }
     bytes
 }

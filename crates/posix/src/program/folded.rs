@@ -74,10 +74,10 @@ impl Form {
         let errno = step.recorded.clone().filter(|_| step.has_failed());
         match &step.recorded {
             None => Form { whole: line.to_owned(), pieces: vec![line.to_owned()], numbers: Vec::new(), errno },
-            Some(saw) => {
+            Some(recorded) => {
                 let mut form = Form::of_text(&format!("    CALL({}", step.text));
                 if let Some(last) = form.pieces.last_mut() {
-                    last.push_str(&format!(", \"{saw}\");"));
+                    last.push_str(&format!(", \"{recorded}\");"));
                 }
                 Form { whole: line.to_owned(), errno, ..form }
             }

@@ -240,7 +240,7 @@ impl Server {
         self.nodes.get(&node).map(|node| node.fd).ok_or(libc::ESTALE)
     }
 
-    /// Returns a path that reaches a node whatever its name is.
+    /// Returns a path that reaches a node regardless of its name.
     fn path(&self, node: u64) -> Result<String, i32> {
         Ok(format!("/proc/self/fd/{}", self.fd(node)?))
     }

@@ -127,7 +127,7 @@ struct Planned {
     case: usize,
     name: String,
     tries: Vec<Fault>,
-    says: ExpectedMessage,
+    expected: ExpectedMessage,
 }
 
 /// Message that a case must give when it has found the fault.
@@ -142,7 +142,7 @@ enum ExpectedMessage {
 impl Planned {
     fn is_caught(&self, report: &Report) -> bool {
         let Some(done) = report.done.iter().find(|done| done.case == self.case) else { return false };
-        match (&done.outcome, &self.says) {
+        match (&done.outcome, &self.expected) {
             (outcome, ExpectedMessage::Anything) => is_failure(outcome),
             (Outcome::Fail(failures, _), ExpectedMessage::Checked(what)) => {
                 failures.iter().any(|one| one.what.contains(what))
@@ -202,11 +202,11 @@ fn number(name: &str) -> Option<i32> {
 
 /// Returns the defects of a case, all of which must be found.
 fn planned(case: usize, of: &Case, faults: &Faults, counts_subdirectories: bool) -> Vec<Planned> {
-    let one = |name: String, tries: Vec<Fault>, says: ExpectedMessage| Planned { case, name, tries, says };
+    let one = |name: String, tries: Vec<Fault>, expected: ExpectedMessage| Planned { case, name, tries, expected };
     match of.what {
         What::Error { rule, .. } => {
             let errno = errors::RULES[rule].errno;
-            let says = match errno {
+            let expected = match errno {
                 "none" => ExpectedMessage::Anything,
                 _ if of.id == "bind.eexist" => ExpectedMessage::Expected("EADDRINUSE"),
                 errno => ExpectedMessage::Expected(errno),
@@ -215,7 +215,7 @@ fn planned(case: usize, of: &Case, faults: &Faults, counts_subdirectories: bool)
             if is_listed(ANSWERED_BY_THE_KERNEL, &of.id) {
                 tries.truncate(LISTED_TRIES);
             }
-            vec![one(of.id.clone(), tries, says)]
+            vec![one(of.id.clone(), tries, expected)]
         }
         What::Hand(_) => {
             let mut tries = answers(faults, case, None);
@@ -258,7 +258,7 @@ fn sticky(case: usize, of: &Case, _: StickyOp) -> Vec<Planned> {
                 case,
                 name: format!("{} with {of_directory} directory and {of_file} file", of.id),
                 tries: vec![Fault::Owners { user: A.uid, have: [directory, file], answered }],
-                says: ExpectedMessage::Checked(format!("the directory is {of_directory}, the file {of_file}")),
+                expected: ExpectedMessage::Checked(format!("the directory is {of_directory}, the file {of_file}")),
             }
         })
         .collect()
@@ -286,7 +286,7 @@ fn effects(case: usize, of: &Case, effect: &crate::effects::Effect, faults: &Fau
                 case,
                 name: format!("{}: {what} ({letter})", of.id),
                 tries: tries.into_iter().map(|how| Fault::Attribute { name: name.into(), field, how }).collect(),
-                says: ExpectedMessage::Checked(what),
+                expected: ExpectedMessage::Checked(what),
             });
         }
     }
@@ -300,7 +300,7 @@ fn effects(case: usize, of: &Case, effect: &crate::effects::Effect, faults: &Fau
                 case,
                 name: format!("{}: {what}", of.id),
                 tries: vec![fault],
-                says: ExpectedMessage::Checked(what),
+                expected: ExpectedMessage::Checked(what),
             });
         }
     }

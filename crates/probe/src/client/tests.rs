@@ -97,11 +97,11 @@ fn each_mount_has_its_own_counters() {
         about(20),
         about(30)
     );
-    let asked = |point: &str| nfs(&text, point).map(|counters| counters.asked_read_bytes);
-    assert_eq!(asked("/mnt/a"), Ok(33));
-    assert_eq!(asked("/mnt/b c"), Ok(23));
+    let read_bytes = |point: &str| nfs(&text, point).map(|counters| counters.asked_read_bytes);
+    assert_eq!(read_bytes("/mnt/a"), Ok(33));
+    assert_eq!(read_bytes("/mnt/b c"), Ok(23));
     for elsewhere in ["/mnt", "/mnt/local", "/none", "/"] {
-        assert!(asked(elsewhere).unwrap_err().contains("has no NFS mount at"), "{elsewhere}");
+        assert!(read_bytes(elsewhere).unwrap_err().contains("has no NFS mount at"), "{elsewhere}");
     }
 }
 

@@ -17,10 +17,10 @@ enum Interface {
 
 /// Reads the health log of a leaf device, by the kernel's name.
 pub(super) fn of(sys: &Sysroot, leaf: &str) -> Seen<DeviceHealth> {
-    look(sys, leaf).into()
+    read(sys, leaf).into()
 }
 
-fn look(sys: &Sysroot, leaf: &str) -> Result<DeviceHealth, ProbeError> {
+fn read(sys: &Sysroot, leaf: &str) -> Result<DeviceHealth, ProbeError> {
     let interface = interface(sys, leaf)?;
     if !sys.is_real() {
         return Err(ProbeError::cannot(leaf, "is described by files and cannot be queried"));

@@ -12,10 +12,10 @@ const DIRECTORY: &str = "/sys/class/hwmon";
 /// Reads the temperature of a leaf device, by the kernel's name. The device must read its sensor for this, so it is
 /// done while the clock is stopped.
 pub(super) fn of(sys: &Sysroot, leaf: &str) -> Seen<Heat> {
-    look(sys, leaf).into()
+    read(sys, leaf).into()
 }
 
-fn look(sys: &Sysroot, leaf: &str) -> Result<Heat, ProbeError> {
+fn read(sys: &Sysroot, leaf: &str) -> Result<Heat, ProbeError> {
     let block = sys
         .follow(format!("/sys/class/block/{}", leaf.replace('/', "!")))
         .ok_or_else(|| ProbeError::lacks("/sys/class/block", leaf))?;

@@ -40,7 +40,7 @@ pub(super) fn devices(targets: &[TargetFacts]) -> BTreeSet<String> {
 }
 
 /// Checks the kernel's thread and each file system.
-pub(super) fn look(
+pub(super) fn read(
     sys: &Sysroot,
     devices: &BTreeSet<String>,
     processes: &Result<Processes, ProbeError>,
@@ -205,7 +205,7 @@ mod tests {
         let ours = BTreeSet::from(["vdz".to_owned()]);
         let seen = |alive| {
             let processes = Ok(Processes { ext4_lazy_init: alive, ..Processes::default() });
-            look(&tree.sys(), &ours, &processes).value().cloned().unwrap()
+            read(&tree.sys(), &ours, &processes).value().cloned().unwrap()
         };
         assert!(seen(false).elsewhere.is_empty());
         let others: Vec<String> = seen(true).elsewhere.into_iter().map(|tables| tables.device).collect();

@@ -79,7 +79,7 @@ impl ConditionWatch {
         let timers = self.timers.get_or_insert_with(|| timers::due(sys)).clone();
         self.frequencies = Frequencies::default();
         self.phase = PhaseConditions {
-            before: self.look(census),
+            before: self.read(census),
             timers,
             declared: self.declared.clone(),
             ..PhaseConditions::default()
@@ -99,17 +99,17 @@ impl ConditionWatch {
     /// Takes the reading after the clock stopped, and returns everything about the phase.
     pub fn finish(&mut self, census: &Census) -> PhaseConditions {
         let mut phase = std::mem::take(&mut self.phase);
-        phase.after = self.look(census);
+        phase.after = self.read(census);
         phase.frequency = self.frequencies.spread();
         phase
     }
 
-    fn look(&self, census: &Census) -> Conditions {
+    fn read(&self, census: &Census) -> Conditions {
         let sys = &self.sys;
         let wanted = Wanted { ext4_lazy_init: !self.ext4.is_empty(), btrfs_scrub: self.places.has_btrfs() };
-        let processes = Processes::look(sys, census, wanted);
+        let processes = Processes::read(sys, census, wanted);
         let upkeep = match &processes {
-            Ok(processes) => self.places.look(sys, processes),
+            Ok(processes) => self.places.read(sys, processes),
             Err(error) => upkeep::Look { upkeep: Seen::no(error.to_string()), unseen: Vec::new() },
         };
         let named = |leaf: &String| leaf.clone();
@@ -117,7 +117,7 @@ impl ConditionWatch {
             at_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs()),
             upkeep: upkeep.upkeep,
             upkeep_unseen: upkeep.unseen,
-            lazy_init: lazy_init::look(sys, &self.ext4, &processes),
+            lazy_init: lazy_init::read(sys, &self.ext4, &processes),
             cpu_throttles: processors::throttles(sys),
             power: power::source(sys),
             heat: BTreeMap::from_iter(self.leaves.iter().map(|leaf| (named(leaf), heat::of(sys, leaf)))),
@@ -166,8 +166,8 @@ mod tests {
         let phase = watch.finish(&census());
         assert_eq!(phase.after.upkeep, Seen::Yes(Vec::new()));
         assert_eq!(phase.declared, [UpkeepKind::Degraded]);
-        let told: Vec<&str> = phase.meanwhile.iter().map(|one| one.detail.as_str()).collect();
-        assert_eq!(told, ["90 % done"]);
+        let details: Vec<&str> = phase.meanwhile.iter().map(|one| one.detail.as_str()).collect();
+        assert_eq!(details, ["90 % done"]);
         assert!(watch.begin(&census()).meanwhile.is_empty(), "a new phase starts empty");
     }
 

@@ -27,7 +27,7 @@ pub(super) struct Wanted {
 
 impl Processes {
     /// Looks for the wanted processes. Returns an error if there is no `/proc`.
-    pub(super) fn look(sys: &Sysroot, census: &Census, wanted: Wanted) -> Result<Processes, ProbeError> {
+    pub(super) fn read(sys: &Sysroot, census: &Census, wanted: Wanted) -> Result<Processes, ProbeError> {
         if wanted == Wanted::default() {
             return Ok(Processes::default());
         }
@@ -78,8 +78,8 @@ mod tests {
         let tree = Tree::new();
         tree.file("/proc/7/comm", "btrfs\n").file("/proc/7/cmdline", "btrfs\0subvolume\0list\0/\0");
         let wanted = Wanted { ext4_lazy_init: true, btrfs_scrub: true };
-        let look = |wanted: Wanted| Processes::look(&tree.sys(), &Census::of(&tree.sys()), wanted);
-        assert_eq!(look(wanted), Ok(Processes::default()));
+        let read = |wanted: Wanted| Processes::read(&tree.sys(), &Census::of(&tree.sys()), wanted);
+        assert_eq!(read(wanted), Ok(Processes::default()));
         tree.file("/proc/8/comm", "ext4lazyinit\n")
             .file(
                 "/proc/8/status",
@@ -89,12 +89,12 @@ mod tests {
             .file("/proc/9/cmdline", "btrfs\0scrub\0start\0/\0");
         let turns = Some(ThreadTurns { pid: 8, switches: 38 });
         let all = Processes { ext4_lazy_init: true, ext4_lazy_init_turns: turns, btrfs_scrub: true };
-        assert_eq!(look(wanted), Ok(all));
-        assert_eq!(look(Wanted::default()), Ok(Processes::default()));
+        assert_eq!(read(wanted), Ok(all));
+        assert_eq!(read(Wanted::default()), Ok(Processes::default()));
         // The same if kernel threads can be distinguished.
         tree.file("/proc/2/comm", "kthreadd\n").file("/proc/2/task/2/children", "8 ");
-        assert_eq!(look(wanted), Ok(all));
+        assert_eq!(read(wanted), Ok(all));
         let ext4 = Wanted { ext4_lazy_init: true, ..Wanted::default() };
-        assert_eq!(look(ext4), Ok(Processes { btrfs_scrub: false, ..all }));
+        assert_eq!(read(ext4), Ok(Processes { btrfs_scrub: false, ..all }));
     }
 }

@@ -103,7 +103,7 @@ impl Places {
     }
 
     /// Returns all work that is running now.
-    pub(super) fn look(&self, sys: &Sysroot, processes: &Processes) -> Look {
+    pub(super) fn read(&self, sys: &Sysroot, processes: &Processes) -> Look {
         if sys.is_real() && !HAS_PROC {
             return Look { upkeep: Err(ProbeError::NotHere).into(), unseen: Vec::new() };
         }
@@ -261,9 +261,9 @@ mod tests {
 
     fn seen(tree: &Tree, targets: &[TargetFacts]) -> (Vec<String>, Vec<String>) {
         let sys = tree.sys();
-        let look = Places::of(&sys, targets).look(&sys, &Processes { btrfs_scrub: true, ..Processes::default() });
+        let read = Places::of(&sys, targets).read(&sys, &Processes { btrfs_scrub: true, ..Processes::default() });
         let words = |one: &Upkeep| format!("{} {} {}", one.on, one.kind.doing(), one.detail).trim_end().to_owned();
-        (look.upkeep.value().unwrap().iter().map(words).collect(), look.unseen)
+        (read.upkeep.value().unwrap().iter().map(words).collect(), read.unseen)
     }
 
     // Protects: an array on another partition of the same disk counts like the target's own; one
@@ -278,8 +278,8 @@ mod tests {
             .file("/sys/devices/virtual/block/md1/md/sync_completed", "250 / 1000\n")
             .file("/sys/devices/virtual/block/md1/md/degraded", "1\n")
             .file("/sys/devices/virtual/block/md1/md/raid_disks", "3\n");
-        let told = ["md1 rebuilding onto a spare 25 % done", "md1 degraded 1 of 3 missing"];
-        assert_eq!(seen(&tree, &on(&["sda1", "sda"])).0, told);
+        let expected = ["md1 rebuilding onto a spare 25 % done", "md1 degraded 1 of 3 missing"];
+        assert_eq!(seen(&tree, &on(&["sda1", "sda"])).0, expected);
         assert!(seen(&tree, &on(&["sdb"])).0.is_empty());
         tree.file("/sys/devices/virtual/block/md1/md/sync_action", "idle\n")
             .file("/sys/devices/virtual/block/md1/md/degraded", "0\n");
@@ -295,7 +295,7 @@ mod tests {
             .slave("virtual/block/md0", "pci/ata2/sdb")
             .directory("/sys/devices/virtual/block/md0/md");
         assert!(seen(&tree, &on(&["md0"])).0.is_empty());
-        for (word, told) in [
+        for (word, expected) in [
             ("resync", "md0 resyncing"),
             ("check", "md0 checking its copies or parity"),
             ("repair", "md0 repairing its copies or parity"),
@@ -303,7 +303,7 @@ mod tests {
             ("frobnicate", "md0 busy with work of its own"),
         ] {
             tree.file("/sys/devices/virtual/block/md0/md/sync_action", &format!("{word}\n"));
-            assert_eq!(seen(&tree, &on(&["md0"])).0, [told]);
+            assert_eq!(seen(&tree, &on(&["md0"])).0, [expected]);
         }
         tree.file("/sys/devices/virtual/block/md0/md/sync_action", "resync\n")
             .file("/sys/devices/virtual/block/md0/md/sync_completed", "delayed\n");
@@ -321,8 +321,8 @@ mod tests {
                 .slave(&place, "pci/ata2/sdb")
                 .file(&format!("/sys/devices/{place}/dm/name"), &format!("{name}\n"));
         }
-        let (told, unseen) = seen(&tree, &on(&["dm-0", "sdb"]));
-        assert_eq!(told, ["vg-pvmove0 busy with work of its own pvmove"]);
+        let (expected, unseen) = seen(&tree, &on(&["dm-0", "sdb"]));
+        assert_eq!(expected, ["vg-pvmove0 busy with work of its own pvmove"]);
         assert!(unseen.len() == 1 && unseen[0].contains("lvs"), "{unseen:?}");
         let none: (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
         assert_eq!(seen(&tree, &on(&["sda"])), none);
@@ -347,8 +347,8 @@ mod tests {
             .file(&format!("{BTRFS}/{UUID}/label"), "pool\n");
         assert_eq!(seen(&tree, &targets).0, ["btrfs pool balancing"]);
         tree.file(&format!("{BTRFS}/{UUID}/exclusive_operation"), "device replace\n");
-        let told = ["btrfs pool adding, replacing, removing or resizing a device device replace"];
-        assert_eq!(seen(&tree, &targets).0, told);
+        let expected = ["btrfs pool adding, replacing, removing or resizing a device device replace"];
+        assert_eq!(seen(&tree, &targets).0, expected);
         assert!(seen(&tree, &on(&["sda"])).0.is_empty());
     }
 
@@ -359,8 +359,8 @@ mod tests {
         let targets = [TargetFacts { filesystem: Seen::Yes(fs), ..TargetFacts::default() }];
         assert_eq!(seen(&tree, &targets).1.len(), 2);
         tree.file("/proc/spl/kstat/zfs/tank/state", "DEGRADED\n");
-        let (told, unseen) = seen(&tree, &targets);
-        assert_eq!(told, ["tank degraded"]);
+        let (expected, unseen) = seen(&tree, &targets);
+        assert_eq!(expected, ["tank degraded"]);
         assert!(unseen[0].contains("zpool status"));
     }
 }

@@ -129,7 +129,7 @@ mod tests {
 
     // Protects: no text causes a panic, and a missing name has no disk.
     #[test]
-    fn other_text_has_nothing() {
+    fn other_text_has_no_geometry() {
         for text in ["", "0", "x DISK a 1 2", "1 PART a 1 512", "9 PART a 1 512\n0 DISK b 1 512\n", "0 DISK a -1 512"] {
             assert_eq!(below(text, "a").disks, [""; 0], "{text:?}");
         }

@@ -188,7 +188,7 @@ mod tests {
 
     // Protects: the layout that the kernel reads, and that only log reads are ever sent.
     #[test]
-    fn commands_are_what_the_specifications_say() {
+    fn commands_match_the_specifications() {
         assert_eq!(size_of::<NvmeCommand>(), 72);
         #[cfg(target_pointer_width = "64")]
         assert_eq!(size_of::<SgIo>(), 88);

@@ -43,7 +43,7 @@ pub(super) fn features(
     };
     let directory = format!("{DIRECTORY}/{found}");
     features.insert("features".to_owned(), sys.names(format!("{directory}/features")).join(","));
-    for (file, told) in [
+    for (file, label) in [
         ("nodesize", "node_size"),
         ("sectorsize", "block_size"),
         ("checksum", "checksum"),
@@ -51,7 +51,7 @@ pub(super) fn features(
         ("read_policy", "read_policy"),
     ] {
         if let Some(value) = sys.line(format!("{directory}/{file}")) {
-            features.insert(told.to_owned(), value);
+            features.insert(label.to_owned(), value);
         }
     }
     // A profile is a directory among files; during a conversion there are two.

@@ -9,7 +9,7 @@ use plumb_result::observe::{BlockLayer, LayerKind};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// sysfs counts sizes and starts in these, whatever the device's block size.
+/// sysfs counts sizes and starts in these, regardless of the device's block size.
 const SECTOR_BYTES: u64 = 512;
 
 /// Files under `queue/` that are recorded unchanged.
@@ -263,7 +263,7 @@ fn format_serial(serial: &str, serials: Serials) -> String {
 
 /// Value of the setting `medium` for a device that stores its data in memory.
 pub(super) const MEMORY: &str = "memory";
-/// Value for a disk that a hypervisor emulates. It often reports that it rotates, whatever its real medium.
+/// Value for a disk that a hypervisor emulates. It often reports that it rotates, regardless of its medium.
 pub(super) const VIRTUAL_DISK: &str = "virtual disk";
 /// Value for an unknown medium.
 pub(super) const UNKNOWN_MEDIUM: &str = "unknown";

@@ -70,13 +70,13 @@ pub(super) fn features(
         Ok(options) => of_options(&options, features),
         Err(reason) => unseen.push(format!("the options in force of ext4 on {device}: {reason}")),
     }
-    for (file, told) in [
+    for (file, label) in [
         ("lifetime_write_kbytes", "now.lifetime_write_kbytes"),
         ("errors_count", "errors_count"),
         ("warning_count", "warning_count"),
     ] {
         if let Some(value) = sys.line(format!("/sys/fs/ext4/{name}/{file}")) {
-            features.insert(told.to_owned(), value);
+            features.insert(label.to_owned(), value);
         }
     }
     match read_superblock(sys, device) {
@@ -113,8 +113,8 @@ fn of_options(options: &str, features: &mut BTreeMap<String, String>) {
             Some((name, value)) => (name, value),
             None => (line, if line.starts_with("no") { "no" } else { "yes" }),
         };
-        if let Some((_, told)) = KEPT.iter().find(|(known, _)| *known == name) {
-            features.insert((*told).to_owned(), value.to_owned());
+        if let Some((_, label)) = KEPT.iter().find(|(known, _)| *known == name) {
+            features.insert((*label).to_owned(), value.to_owned());
         }
     }
 }
@@ -230,8 +230,11 @@ mod tests {
     fn options_in_force() {
         let mut features = BTreeMap::new();
         of_options("rw\nnobarrier\ndelalloc\ndata=ordered\ncommit=5\nnoquota\n", &mut features);
-        let told: Vec<String> = features.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        assert_eq!(told, ["barrier=no", "commit_s=5", "delayed_allocation=yes", "journal=yes", "journal_mode=ordered"]);
+        let listed: Vec<String> = features.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        assert_eq!(
+            listed,
+            ["barrier=no", "commit_s=5", "delayed_allocation=yes", "journal=yes", "journal_mode=ordered"]
+        );
         of_options("rw\nbarrier\n", &mut features);
         assert_eq!(features["journal"], "no");
     }

@@ -74,9 +74,9 @@ fn real_filesystem(kind: &str, mkfs: &str, megabytes: u64, features: &[&str]) {
     let fs = facts.filesystem.value().expect("a file system");
     assert_eq!((fs.kind.as_str(), fs.source.as_str()), (kind, mounted.device.as_str()));
     assert_eq!(Path::new(&fs.mount_point), mounted.mount_point);
-    let told = run("blkid", &["-p", "-s", "UUID", "-o", "value", &mounted.device]);
-    if let Ok(told) = told {
-        assert_eq!(fs.uuid, Seen::Yes(told));
+    let uuid = run("blkid", &["-p", "-s", "UUID", "-o", "value", &mounted.device]);
+    if let Ok(uuid) = uuid {
+        assert_eq!(fs.uuid, Seen::Yes(uuid));
     }
     assert!(fs.size_bytes > 0 && fs.free_bytes <= fs.size_bytes);
     for feature in features {

@@ -133,7 +133,7 @@ impl<'a> Walk<'a> {
             Ok(under) => {
                 found.in_memory = under.filesystem.in_memory;
                 found.remote = under.filesystem.remote;
-                found.features.insert("stands_on".to_owned(), stands_on(&under.filesystem));
+                found.features.insert("stands_on".to_owned(), base_of(&under.filesystem));
                 for (name, value) in under.filesystem.features {
                     found.features.insert(format!("below.{name}"), value);
                 }
@@ -257,7 +257,7 @@ impl<'a> Walk<'a> {
         }
         match self.storage_under(&existing) {
             Ok(under) => {
-                let text = stands_on(&under.filesystem);
+                let text = base_of(&under.filesystem);
                 self.layers[at].settings.insert("stands_on".to_owned(), text);
                 if under.filesystem.in_memory {
                     self.set_medium(at, device::MEMORY);
@@ -324,7 +324,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-fn stands_on(filesystem: &FileSystem) -> String {
+fn base_of(filesystem: &FileSystem) -> String {
     format!("{} at {}", filesystem.kind, filesystem.mount_point)
 }
 

@@ -85,8 +85,9 @@ mod tests {
     fn operations_have_the_kernel_s_letters() {
         let bits = RequestBits::new(1 << 18 | 1 << (32 + 17), 1 << 19 | 1 << (32 + 12));
         assert_eq!(bits, RequestBits { flush: 1 << 18, durable: 1 << 17, ahead: 1 << 19, metadata: 1 << 12 });
-        let told = [0, 1, 1 | 1 << 18, 1 | 1 << 17 | 1 << 18 | 1 << 12, 3, 1 << 19, 9].map(|word| bits.letters(word));
-        assert_eq!(told, ["R", "W", "FW", "FWFM", "D", "RA", "N"]);
+        let letters =
+            [0, 1, 1 | 1 << 18, 1 | 1 << 17 | 1 << 18 | 1 << 12, 3, 1 << 19, 9].map(|word| bits.letters(word));
+        assert_eq!(letters, ["R", "W", "FW", "FWFM", "D", "RA", "N"]);
         assert_eq!([0, 3, 10, 99].map(error_of_status), [0, 28, 5, 5]);
     }
 }

@@ -237,9 +237,9 @@ fn refused<E: Error>(what: &'static str) -> impl FnOnce(E) -> CaptureError {
         let mut text = error.to_string();
         let (mut source, mut kind) = (error.source(), io::ErrorKind::Other);
         while let Some(cause) = source {
-            let said = cause.to_string();
-            if !text.contains(&said) {
-                text = format!("{text}: {said}");
+            let reason = cause.to_string();
+            if !text.contains(&reason) {
+                text = format!("{text}: {reason}");
             }
             kind = cause.downcast_ref::<io::Error>().map_or(kind, io::Error::kind);
             source = cause.source();

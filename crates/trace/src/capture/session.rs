@@ -74,7 +74,7 @@ pub(super) struct Session<W> {
     /// Bits of operations read from the kernel's structures.
     pub(super) bits: RequestBits,
     /// Block requests that arrived in two parts, by the number of their bio.
-    apart: HashMap<u64, Kept>,
+    begun_bios: HashMap<u64, Kept>,
     pub(super) records: u64,
     pub(super) uses_io_uring: bool,
     pub(super) maps_files: bool,
@@ -98,7 +98,7 @@ impl<W: Write> Session<W> {
             in_flight: HashMap::new(),
             rings: Rings::default(),
             bits: RequestBits::default(),
-            apart: HashMap::new(),
+            begun_bios: HashMap::new(),
             records: 0,
             uses_io_uring: false,
             maps_files: false,
@@ -169,7 +169,7 @@ impl<W: Write> Session<W> {
                 return match kind {
                     BIO => self.bio(known, took_ns, word(32)),
                     _ => {
-                        self.apart.insert(long(32), known);
+                        self.begun_bios.insert(long(32), known);
                         Ok(())
                     }
                 };
@@ -184,7 +184,7 @@ impl<W: Write> Session<W> {
                 return Ok(());
             }
             BIO_ENDED => {
-                let Some(known) = self.apart.remove(&long(32)) else { return Ok(()) };
+                let Some(known) = self.begun_bios.remove(&long(32)) else { return Ok(()) };
                 return self.bio(known, begin_ns.saturating_sub(known.begin_ns), took_ns as u32);
             }
             _ => return Ok(()),
@@ -250,7 +250,7 @@ impl<W: Write> Session<W> {
 
     /// Ends the input: ops still in flight are written without their end.
     pub(super) fn close(&mut self) -> io::Result<()> {
-        for (_, known) in std::mem::take(&mut self.apart) {
+        for (_, known) in std::mem::take(&mut self.begun_bios) {
             self.bio(known, UNKNOWN_NS, 0)?;
         }
         self.pending.close();
@@ -478,7 +478,7 @@ mod tests {
     /// Protects: requests arrive whole, or in two parts if there was no room to store them. One that never ends
     /// is recorded without its end.
     #[test]
-    fn requests_come_whole_or_in_two_parts() {
+    fn requests_arrive_in_one_or_two_records() {
         let thread = 7 << 32 | 7;
         let bio = |kind, at, took, result, arguments: [u64; 2]| {
             let whole =

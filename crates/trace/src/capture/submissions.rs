@@ -67,7 +67,7 @@ impl<W: Write> Session<W> {
                 }
                 _ if flags & FIXED_FILE != 0 => {
                     let (place, descriptor) = (word(40), fixed(ring, word(40)));
-                    let is_known = self.world.knows(process, descriptor);
+                    let is_known = self.world.has_descriptor(process, descriptor);
                     let name = (!is_known).then(|| format!("/registered-file-{place}"));
                     values[0] = Value::Descriptor(descriptor, name);
                 }

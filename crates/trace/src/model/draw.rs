@@ -1,7 +1,7 @@
 //! Draws ops from a model.
 
 use super::files::{File, Files, Wanted};
-use super::{List, Model, NOT_THERE, Placement, State, Target, magnitude, wrong};
+use super::{List, Model, NOT_THERE, Placement, State, Target, invalid, magnitude};
 use crate::error::TraceError;
 use crate::format_reader::{FormatReader, Input};
 use crate::names::Names;
@@ -67,7 +67,7 @@ impl Drawn {
             model.line(&line).map_err(|problem| at(number, &line, problem))?;
         }
         if let Some(problem) = model.problem() {
-            return Err(at(number, "", wrong(problem)));
+            return Err(at(number, "", invalid(problem)));
         }
         let mut names = Names::default();
         for thread in 1..=model.threads.len() as u32 {

@@ -255,7 +255,7 @@ fn count(word: Option<&str>, what: &'static str) -> Result<u64, LineProblem> {
     u64::try_from(found).map_err(|_| LineProblem::NoNumber { word: found.to_string(), what })
 }
 
-fn wrong(what: &str) -> LineProblem {
+fn invalid(what: &str) -> LineProblem {
     LineProblem::Other { what: what.to_owned() }
 }
 
@@ -269,19 +269,20 @@ impl Model {
             "thread" if self.threads.len() < THREADS_MAX => {
                 self.threads.push(Thread { start_ns: count(words.next(), "time")?, phases: Vec::new() });
             }
-            "thread" => return Err(wrong("there are too many threads")),
+            "thread" => return Err(invalid("there are too many threads")),
             "reach" => self.reaches = words.map(|word| count(Some(word), "reach")).collect::<Result<_, _>>()?,
             "phase" => {
                 let thread = self.threads.last_mut().filter(|thread| thread.phases.len() < STATES_MAX);
-                let phases = &mut thread.ok_or_else(|| wrong("there is no thread, or it has too many phases"))?.phases;
+                let phases =
+                    &mut thread.ok_or_else(|| invalid("there is no thread, or it has too many phases"))?.phases;
                 phases.push(Phase { ops: count(words.next(), "number of ops")?, ..Phase::default() });
             }
             "pauses" => {
                 let phases = self.threads.last_mut().and_then(|thread| thread.phases.last_mut());
-                let pauses = &mut phases.ok_or_else(|| wrong("there is no phase"))?.pauses;
+                let pauses = &mut phases.ok_or_else(|| invalid("there is no phase"))?.pauses;
                 while let Some(ops) = words.next() {
                     if pauses.len() == 2 * PAUSES_MAX {
-                        return Err(wrong("there are too many pauses"));
+                        return Err(invalid("there are too many pauses"));
                     }
                     let (ops, ns) = (count(Some(ops), "number of ops")?, count(words.next(), "time")?);
                     pauses.push(Pause { ops, ns });
@@ -289,11 +290,11 @@ impl Model {
             }
             name => {
                 let act = RecordedAct::named(name).filter(|act| is_modelled(*act));
-                let act = act.ok_or_else(|| wrong("expected seed, reach, thread, phase, or an act"))?;
+                let act = act.ok_or_else(|| invalid("expected seed, reach, thread, phase, or an act"))?;
                 let state = self.state(act, &mut words)?;
                 let phases = self.threads.last_mut().and_then(|thread| thread.phases.last_mut());
                 let phase = phases.filter(|phase| phase.states.len() < STATES_MAX);
-                phase.ok_or_else(|| wrong("there is no phase, or it has too many states"))?.states.push(state);
+                phase.ok_or_else(|| invalid("there is no phase, or it has too many states"))?.states.push(state);
             }
         }
         Ok(())
@@ -306,14 +307,14 @@ impl Model {
             None => {
                 let number = count(Some(target), "file")?;
                 let is_one = number < self.reaches.len().saturating_sub(1) as u64;
-                Target::Busy(if is_one { number as u32 } else { return Err(wrong("there is no such file")) })
+                Target::Busy(if is_one { number as u32 } else { return Err(invalid("there is no such file")) })
             }
         };
         let word = words.next().unwrap_or("");
         let (name, is_short) = word.strip_suffix(SHORT).map_or((word, false), |name| (name, true));
         let placement = PLACEMENTS.iter().find(|(_, known)| *known == name);
         let placement =
-            placement.ok_or_else(|| wrong("expected first, next, start, append, place, jump or missing"))?.0;
+            placement.ok_or_else(|| invalid("expected first, next, start, append, place, jump or missing"))?.0;
         let (count, aux) = (count(words.next(), "count")?, count(words.next(), "flag")?);
         let mut state = State { is_short, count, aux, ..State::new(act, target, placement) };
         let mut list = None;
@@ -323,11 +324,11 @@ impl Model {
                 continue;
             }
             let list = &mut state.lists
-                [list.ok_or_else(|| wrong("expected gap, size, seek, back, end, again, moved or then"))?];
+                [list.ok_or_else(|| invalid("expected gap, size, seek, back, end, again, moved or then"))?];
             let (value, times) = word.split_once('*').unwrap_or((word, "1"));
             let times = crate::model::count(Some(times), "number of times")? as usize;
             if list.len() + times > 2 * STATES_MAX {
-                return Err(wrong("the list is too long"));
+                return Err(invalid("the list is too long"));
             }
             list.resize(list.len() + times, number(Some(value), "value")?);
         }

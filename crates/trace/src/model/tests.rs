@@ -158,7 +158,7 @@ fn invalid_models_are_reported_with_their_line() {
         ("reach 9\nthread 0", "one without a phase"),
         ("reach 9\nmmap same next 1 0", "expected seed, reach"),
     ] {
-        let said = drawn(&format!("{HEAD}\n{text}\n")).err().unwrap().to_string();
-        assert!(said.contains(expected), "{said}");
+        let message = drawn(&format!("{HEAD}\n{text}\n")).err().unwrap().to_string();
+        assert!(message.contains(expected), "{message}");
     }
 }

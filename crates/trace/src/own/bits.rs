@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_numbers_come_back_and_too_long_ones_are_refused() {
+    fn whole_numbers_round_trip_and_longer_ones_are_rejected() {
         for value in [0, 1, 127, 128, 1 << 35, u64::MAX - 1, u64::MAX] {
             let mut bytes = Vec::new();
             put_varint(&mut bytes, value);

@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_repeat_take_almost_nothing() {
+    fn repeated_values_need_almost_no_space() {
         assert!(again(&[4096; 10_000], Sign::Unsigned) < 5);
         let mixed: Vec<u64> = (0..10_000).map(|n| if n % 4 == 0 { 65_536 } else { 4096 }).collect();
         assert!(again(&mixed, Sign::Unsigned) < 10_000 / 8 + 30);

@@ -46,26 +46,26 @@ impl Chunks {
             is_closed: false,
             losses: Vec::new(),
         };
-        let wrong = |at, reason: &str| TraceError::Bytes { path: path.to_owned(), at, reason: reason.to_owned() };
+        let malformed = |at, reason: &str| TraceError::Bytes { path: path.to_owned(), at, reason: reason.to_owned() };
         chunks.fill(16)?;
-        let head = chunks.held.first_chunk::<16>().ok_or_else(|| wrong(0, "the header is cut off"))?;
+        let head = chunks.held.first_chunk::<16>().ok_or_else(|| malformed(0, "the header is cut off"))?;
         let word = |place: usize| u32::from_le_bytes([head[place], head[place + 1], head[place + 2], head[place + 3]]);
         let (version, size) = (word(8), word(12));
         if head[..8] != MAGIC {
-            return Err(wrong(0, "not a trace of Plumb's"));
+            return Err(malformed(0, "not a trace of Plumb's"));
         }
         if version != VERSION {
             let version = version.to_string();
             return Err(TraceError::Version { path: path.to_owned(), format: "Plumb's trace", version, known: "1" });
         }
         if size > FACTS_BYTES_MAX {
-            return Err(wrong(12, "the header is too long"));
+            return Err(malformed(12, "the header is too long"));
         }
         let whole = 16 + size as usize;
         chunks.fill(whole + 4)?;
-        let crc = chunks.held.get(whole..whole + 4).ok_or_else(|| wrong(16, "the header is cut off"))?;
+        let crc = chunks.held.get(whole..whole + 4).ok_or_else(|| malformed(16, "the header is cut off"))?;
         if crc != crc32c::crc32c(&chunks.held[..whole]).to_le_bytes() {
-            return Err(wrong(16, "the checksum of the header is wrong"));
+            return Err(malformed(16, "the checksum of the header is wrong"));
         }
         chunks.facts = Facts::of(&String::from_utf8_lossy(&chunks.held[16..whole]));
         chunks.skip(whole + 4);

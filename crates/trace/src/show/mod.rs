@@ -1,6 +1,5 @@
 //! Characterises a recording in one pass. Memory depends on the number of files and threads, and not on the length.
 
-mod apart;
 mod arrivals;
 mod burst;
 mod histogram;
@@ -11,6 +10,7 @@ mod reuse;
 mod sequence;
 mod sheet;
 mod sizes;
+mod without_storage;
 
 pub use histogram::Histogram;
 pub use pipeline::{Shown, characterise, show};
@@ -19,13 +19,13 @@ pub use sheet::{Difference, METRICS, Metric, Sheet, SheetTable, TABLES, Unit, di
 
 use crate::names::Names;
 use crate::record::{ACTS, Record, RecordedAct, UNKNOWN_NS, flag};
-use apart::Apart;
 use arrivals::Arrivals;
 use in_flight::InFlight;
 use reuse::Reuse;
 use sequence::Sequence;
 use sizes::Sizes;
 use std::cmp::Reverse;
+use without_storage::WithoutStorage;
 
 /// Maximum rows in the tables of files, threads and sizes.
 const ROWS: usize = 10;
@@ -108,7 +108,7 @@ pub struct Character {
     file_use: FileUse,
     /// Ops without an end.
     unfinished: u64,
-    apart: Apart,
+    without_storage: WithoutStorage,
 }
 
 impl Character {
@@ -118,11 +118,11 @@ impl Character {
 
     /// Learns the names of files before records refer to them.
     pub fn know(&mut self, names: &Names) {
-        self.apart.know(names);
+        self.without_storage.add_names(names);
     }
 
     pub fn add(&mut self, record: &Record) {
-        if self.apart.count(record) {
+        if self.without_storage.count(record) {
             return;
         }
         let act = self.acts[record.act as usize].get_or_insert_default();
@@ -377,7 +377,7 @@ impl Character {
     }
 
     fn notes(&self, sheet: &mut Sheet) {
-        sheet.notes.extend(self.apart.note());
+        sheet.notes.extend(self.without_storage.note());
         let mut note = |is_so: bool, text: String| {
             if is_so {
                 sheet.notes.push(text);
