@@ -68,7 +68,7 @@ impl Builder {
                 let problem = if !steps.starts_with(&system.steps) {
                     Some(LabError::Standing { tag })
                 } else {
-                    system.journal.vanished().map(|what| LabError::Vanished { tag, what })
+                    system.journal.missing_part().map(|what| LabError::Vanished { tag, what })
                 };
                 if let Some(problem) = problem {
                     self.system = Some(system);
@@ -138,7 +138,8 @@ impl Builder {
 /// # Errors
 /// Returns [`LabError::Left`] or [`LabError::UntrustedJournals`], after everything else was taken down.
 pub fn recover(journals: &Path, listener: Listener<'_>) -> Result<Vec<RecoveredBuild>, LabError> {
-    let AbandonedJournals { journals: abandoned, unreadable: mut left, untrusted } = UndoJournal::abandoned(journals);
+    let AbandonedJournals { journals: abandoned, unreadable: mut left, untrusted } =
+        UndoJournal::open_abandoned(journals);
     let mut recovered = vec![];
     for mut journal in abandoned {
         let owner = journal.owner().clone();

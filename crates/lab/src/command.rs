@@ -117,7 +117,7 @@ impl Command {
     }
 
     /// Sets the highest exit code that counts as success: e2fsck(8) exits with 1 after it corrected errors.
-    pub(crate) fn up_to_code(mut self, code: i32) -> Command {
+    pub(crate) fn accept_up_to(mut self, code: i32) -> Command {
         self.code_max = code;
         self
     }

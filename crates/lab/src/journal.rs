@@ -140,7 +140,7 @@ impl UndoJournal {
     }
 
     /// Opens and takes over the journals of exited processes.
-    pub(crate) fn abandoned(dir: &Path) -> AbandonedJournals {
+    pub(crate) fn open_abandoned(dir: &Path) -> AbandonedJournals {
         let mut found = AbandonedJournals::default();
         let left = |error: &dyn std::fmt::Display| Left {
             what: format!("undo journals in {}", dir.display()),
@@ -247,7 +247,7 @@ impl UndoJournal {
     }
 
     /// Records how the next act is undone. The record is on disk when this returns.
-    pub(crate) fn ahead(&mut self, undo: Undo) -> io::Result<u64> {
+    pub(crate) fn record_undo(&mut self, undo: Undo) -> io::Result<u64> {
         let id = self.next_id;
         self.append(&JournalLine::Ahead { id, undo: undo.clone() })?;
         self.next_id += 1;
@@ -269,7 +269,7 @@ impl UndoJournal {
     }
 
     /// Returns a description of a part that was built and is gone, if any.
-    pub(crate) fn vanished(&self) -> Option<String> {
+    pub(crate) fn missing_part(&self) -> Option<String> {
         self.ahead.iter().find(|(_, undo)| undo.exists() == Some(false)).map(|(_, undo)| undo.to_string())
     }
 
@@ -411,7 +411,7 @@ mod tests {
     fn only_abandoned(journals: &Path) -> UndoJournal {
         let begun = std::time::Instant::now();
         loop {
-            let mut found = UndoJournal::abandoned(journals);
+            let mut found = UndoJournal::open_abandoned(journals);
             assert!(found.unreadable.is_empty() && found.untrusted.is_empty(), "{found:?}");
             if let Some(journal) = found.journals.pop() {
                 return journal;
@@ -434,10 +434,10 @@ mod tests {
         let (outer, inner) = (dir.path().join("a"), dir.path().join("a/b"));
         let mut journal = UndoJournal::create(&journals, "study plot 1").unwrap();
         for path in [&outer, &inner] {
-            journal.ahead(dir_undo(path)).unwrap();
+            journal.record_undo(dir_undo(path)).unwrap();
             fs::create_dir(path).unwrap();
         }
-        assert!(UndoJournal::abandoned(&journals).journals.is_empty(), "it lives");
+        assert!(UndoJournal::open_abandoned(&journals).journals.is_empty(), "its process still runs");
         drop(journal);
         let mut journal = only_abandoned(&journals);
         assert_eq!(journal.owner().tag, "study plot 1");
@@ -458,8 +458,8 @@ mod tests {
         let odd = full.join("file");
         fs::write(&odd, "").unwrap();
         let mut journal = UndoJournal::create(&journals, "t").unwrap();
-        journal.ahead(dir_undo(&absent)).unwrap();
-        journal.ahead(dir_undo(&odd)).unwrap();
+        journal.record_undo(dir_undo(&absent)).unwrap();
+        journal.record_undo(dir_undo(&odd)).unwrap();
         let (undone, left) = journal.undo(0, &mut quiet());
         assert_eq!((undone, left.len()), (0, 1), "{left:?}");
         drop(journal);
@@ -473,7 +473,7 @@ mod tests {
     fn torn_lines_are_ignored_and_malformed_ones_reported() {
         let dir = tempfile::tempdir().unwrap();
         let mut journal = UndoJournal::create(dir.path(), "t").unwrap();
-        journal.ahead(dir_undo(&dir.path().join("x"))).unwrap();
+        journal.record_undo(dir_undo(&dir.path().join("x"))).unwrap();
         journal.file.write_all(br#"{"line":"ahead","id":1,"un"#).unwrap();
         let path = journal.path.clone();
         drop(journal);
@@ -484,7 +484,7 @@ mod tests {
             assert_eq!(journal.len(), 1);
         }
         fs::write(&path, "{\"line\":\"begin\"}\n").unwrap();
-        let found = UndoJournal::abandoned(dir.path());
+        let found = UndoJournal::open_abandoned(dir.path());
         assert!(found.journals.is_empty());
         assert!(found.unreadable[0].reason.contains("line 1"), "{found:?}");
         fs::write(&path, "").unwrap();
@@ -495,7 +495,7 @@ mod tests {
     /// Creates the journal of an exited process; undoing it would create the file `ran`.
     fn forged(dir: &Path, ran: &Path) -> PathBuf {
         let mut journal = UndoJournal::create(dir, "t").unwrap();
-        journal.ahead(Undo::Cmd { run: format!("touch {}", ran.display()), timeout_s: 5 }).unwrap();
+        journal.record_undo(Undo::Cmd { run: format!("touch {}", ran.display()), timeout_s: 5 }).unwrap();
         journal.path.clone()
     }
 
@@ -509,7 +509,7 @@ mod tests {
         let path = forged(&journals, &ran);
         let set_mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
         let refused = |why: &str| {
-            let mut found = UndoJournal::abandoned(&journals);
+            let mut found = UndoJournal::open_abandoned(&journals);
             found.journals.iter_mut().for_each(|journal| drop(journal.undo(0, &mut quiet())));
             assert!(!ran.exists(), "{why}");
             assert!(found.unreadable.is_empty() && found.untrusted.len() == 1, "{why}: {found:?}");
@@ -555,7 +555,7 @@ mod tests {
         assert_eq!((mode(&journals), mode(&path)), (0o700, 0o600));
         set_mode(&journals, 0o755);
         set_mode(&path, 0o644);
-        let mut found = UndoJournal::abandoned(&journals);
+        let mut found = UndoJournal::open_abandoned(&journals);
         assert_eq!((found.untrusted.len(), found.journals.len()), (0, 1));
         assert_eq!(mode(&path), 0o600);
         found.journals[0].undo(0, &mut quiet());

@@ -28,7 +28,7 @@ pub(crate) trait FarHost {
     fn link(&mut self) -> &mut Link;
 
     /// Returns the error for a link that was lost for this reason, with details that the near side knows.
-    fn explained(&mut self, reason: &str) -> HostError;
+    fn explain_loss(&mut self, reason: &str) -> HostError;
 
     /// Waits for the host's end after goodbye was sent.
     fn end(&mut self) -> Result<(), HostError>;
@@ -66,14 +66,14 @@ impl<F: FarHost> Host for F {
     }
 
     fn close(mut self: Box<Self>) -> Result<(), HostError> {
-        self.link().bye();
+        self.link().send_goodbye();
         self.end()
     }
 }
 
 fn explain(host: &mut impl FarHost, error: HostError) -> HostError {
     match error {
-        HostError::Lost(reason) => host.explained(&reason),
+        HostError::Lost(reason) => host.explain_loss(&reason),
         error => error,
     }
 }
@@ -150,7 +150,7 @@ impl Link {
     }
 
     /// Sends goodbye; the agent then takes down what it built and exits.
-    pub(crate) fn bye(&mut self) {
+    pub(crate) fn send_goodbye(&mut self) {
         let _ = self.send(&HostRequest::Bye);
     }
 

@@ -51,8 +51,8 @@ impl Site<'_> {
     }
 
     /// Records how the next act is undone.
-    pub(crate) fn ahead(&mut self, undo: Undo) -> Result<u64, Cause> {
-        self.journal.ahead(undo).map_err(Cause::Journal)
+    pub(crate) fn record_undo(&mut self, undo: Undo) -> Result<u64, Cause> {
+        self.journal.record_undo(undo).map_err(Cause::Journal)
     }
 
     /// Records that the act was not done after all.
@@ -118,10 +118,10 @@ impl Site<'_> {
     }
 
     fn named(&self, name: &str) -> Result<Vec<PathBuf>, Cause> {
-        names::resolve(name, |name| self.all_named(name), || self.standing.made.keys().cloned().collect())
+        names::resolve(name, |name| self.resolve_all(name), || self.standing.made.keys().cloned().collect())
     }
 
-    fn all_named(&self, name: &str) -> Result<Option<Vec<PathBuf>>, Cause> {
+    fn resolve_all(&self, name: &str) -> Result<Option<Vec<PathBuf>>, Cause> {
         if let Some(made) = self.standing.made.get(name) {
             return Ok(Some(made.iter().map(PathBuf::from).collect()));
         }
@@ -144,10 +144,10 @@ impl Site<'_> {
             }
             let is_own = self.is_own(device);
             let right = if is_own { Right::Made } else { Right::Study(&list) };
-            let found = patiently(|| guard.may_destroy(device, right))?;
+            let found = retry_while_busy(|| guard.may_destroy(device, right))?;
             if !is_own {
                 let serial = found.serials.first().cloned().unwrap_or_default();
-                self.ahead(Undo::Content { device: device.clone(), serial })?;
+                self.record_undo(Undo::Content { device: device.clone(), serial })?;
                 self.standing.own.insert(device.clone());
             }
         }
@@ -197,7 +197,7 @@ impl Site<'_> {
             if path.symlink_metadata().is_ok() {
                 continue;
             }
-            let id = self.ahead(Undo::OwnDir { path: path.clone() })?;
+            let id = self.record_undo(Undo::OwnDir { path: path.clone() })?;
             match fs::DirBuilder::new().mode(0o755).create(&path) {
                 Ok(()) => return Ok(path),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.cancel(id)?,
@@ -260,7 +260,7 @@ fn with_serial(disks: &[guard::NamedDevice], serial: &str) -> Result<PathBuf, Ca
 }
 
 /// Retries while a device is busy: a program that probes a new device releases it in a moment.
-pub(crate) fn patiently<T>(mut ask: impl FnMut() -> Result<T, Refusal>) -> Result<T, Refusal> {
+pub(crate) fn retry_while_busy<T>(mut ask: impl FnMut() -> Result<T, Refusal>) -> Result<T, Refusal> {
     let mut answer = ask();
     system::wait_until(Duration::from_secs(1), || {
         if matches!(answer, Err(Refusal::Held { .. })) {

@@ -147,7 +147,7 @@ impl Undo {
             Undo::Mount { target, source } => mounted(target, source).ok(),
             Undo::Loop { image } => Some(!loops_over(image).ok()?.is_empty()),
             Undo::Md { device, members } => Some(is_array_of(device, members)),
-            Undo::Mapped { name } => Some(mapped(name)),
+            Undo::Mapped { name } => Some(is_mapped(name)),
             Undo::Zram { number } => Some(zram(*number).is_dir()),
             _ => None,
         }
@@ -217,7 +217,7 @@ fn run(command: &Command) -> Result<String, CommandError> {
 }
 
 /// Retries while a part is in use: a process that has just ended may hold it for a moment.
-fn patiently<T, E: Into<UndoError>>(mut attempt: impl FnMut() -> Result<T, E>) -> Result<T, UndoError> {
+fn retry_while_in_use<T, E: Into<UndoError>>(mut attempt: impl FnMut() -> Result<T, E>) -> Result<T, UndoError> {
     let mut last = attempt().map_err(Into::into);
     system::wait_until(PATIENCE, || {
         let is_busy = last.as_ref().err().is_some_and(UndoError::is_busy);
@@ -253,7 +253,7 @@ fn unmount(target: &Path, source: &Path) -> Result<Gone, UndoError> {
     if !mounted(target, source).map_err(UndoError::Io)? {
         return Ok(Gone::Already);
     }
-    patiently(|| run(&Command::new("umount", ["--"]).arg(target.to_string_lossy())))?;
+    retry_while_in_use(|| run(&Command::new("umount", ["--"]).arg(target.to_string_lossy())))?;
     Ok(Gone::Now)
 }
 
@@ -338,7 +338,9 @@ fn forget_partitions(device: &Path, serial: &str) -> Result<Gone, UndoError> {
     let partitions = system::partitions(device).map_err(UndoError::Io)?;
     for (number, _) in &partitions {
         let number = number.to_string();
-        patiently(|| run(&Command::new("partx", ["--delete", "--nr", &number]).arg(device.to_string_lossy())))?;
+        retry_while_in_use(
+            || run(&Command::new("partx", ["--delete", "--nr", &number]).arg(device.to_string_lossy())),
+        )?;
     }
     Ok(if partitions.is_empty() { Gone::Already } else { Gone::Now })
 }
@@ -353,7 +355,7 @@ fn is_array_of(device: &Path, members: &[PathBuf]) -> bool {
 fn stop_array(device: &Path, members: &[PathBuf]) -> Result<Gone, UndoError> {
     let stood = is_array_of(device, members);
     if stood {
-        patiently(|| run(&Command::new("mdadm", ["--stop"]).arg(device.to_string_lossy())))?;
+        retry_while_in_use(|| run(&Command::new("mdadm", ["--stop"]).arg(device.to_string_lossy())))?;
     }
     for member in members.iter().filter(|member| member.exists()) {
         // mdadm complains if there is no superblock.
@@ -369,7 +371,7 @@ fn remove_group(group: &str, devices: &[String]) -> Result<Gone, UndoError> {
     }
     let stood = run(&lvm(LvmCommand::Exists, group, devices)).is_ok();
     if stood {
-        patiently(|| run(&lvm(LvmCommand::RemoveGroup, group, devices)))?;
+        retry_while_in_use(|| run(&lvm(LvmCommand::RemoveGroup, group, devices)))?;
     }
     for device in devices.iter().filter(|device| Path::new(device).exists()) {
         // lvm complains if there is no label.
@@ -378,12 +380,12 @@ fn remove_group(group: &str, devices: &[String]) -> Result<Gone, UndoError> {
     Ok(if stood { Gone::Now } else { Gone::Already })
 }
 
-fn mapped(name: &str) -> bool {
+fn is_mapped(name: &str) -> bool {
     system::with_attribute("/sys/block", "dm/name").any(|(_, found)| found == name)
 }
 
 fn remove_mapped(name: &str) -> Result<Gone, UndoError> {
-    if !mapped(name) {
+    if !is_mapped(name) {
         return Ok(Gone::Already);
     }
     run(&Command::new("dmsetup", ["remove", "--retry", "--noudevsync", "--noudevrules", name]))?;
@@ -399,7 +401,7 @@ fn remove_zram(number: u32) -> Result<Gone, UndoError> {
         return Ok(Gone::Already);
     }
     let control = Path::new("/sys/class/zram-control/hot_remove");
-    patiently(|| write_setting(control, number.to_string()))?;
+    retry_while_in_use(|| write_setting(control, number.to_string()))?;
     Ok(Gone::Now)
 }
 
@@ -487,7 +489,7 @@ fn remove_group_of_processes(path: &Path) -> Result<Gone, UndoError> {
         // The process may exit meanwhile.
         let _ = write_setting(&parent, pid);
     }
-    patiently(|| fs::remove_dir(path))?;
+    retry_while_in_use(|| fs::remove_dir(path))?;
     Ok(Gone::Now)
 }
 

@@ -50,10 +50,10 @@ impl Census {
 
     /// Like [`Census::new`], for the machine described by a tree of files.
     pub fn of(sys: &Sysroot) -> Census {
-        Census::knowing(sys.clone(), Vec::new())
+        Census::with_known_threads(sys.clone(), Vec::new())
     }
 
-    fn knowing(sys: Sysroot, known: Vec<KernelThread>) -> Census {
+    fn with_known_threads(sys: Sysroot, known: Vec<KernelThread>) -> Census {
         Census { sys, threads: OnceCell::new(), programs: OnceCell::new(), io: OnceCell::new(), known }
     }
 
@@ -73,7 +73,7 @@ impl Census {
     #[must_use]
     pub fn later(self) -> Census {
         let threads = self.threads.into_inner().filter(|threads| threads.at.elapsed() < SAME_NUMBER);
-        Census::knowing(self.sys, threads.and_then(|threads| threads.listed).unwrap_or_default())
+        Census::with_known_threads(self.sys, threads.and_then(|threads| threads.listed).unwrap_or_default())
     }
 
     /// Returns programs. Includes kernel threads if [`Census::kernel_threads`] returns `None`.

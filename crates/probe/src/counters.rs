@@ -94,7 +94,9 @@ pub fn sample(set: &SampleSet) -> Counters {
 /// Returns the counters of one device, if the system returns those of all devices at once.
 fn one_of(all: &Result<BTreeMap<String, DeviceCounters>, ProbeError>, name: &str) -> Seen<DeviceCounters> {
     match all {
-        Ok(all) => all.get(name).cloned().ok_or_else(|| ProbeError::cannot(name, "has no counters of its own")).into(),
+        Ok(all) => {
+            all.get(name).cloned().ok_or_else(|| ProbeError::unavailable(name, "has no counters of its own")).into()
+        }
         Err(error) => Seen::no(error.to_string()),
     }
 }

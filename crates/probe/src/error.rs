@@ -119,7 +119,7 @@ impl ProbeError {
     }
 
     /// Returns an error for a fact that a subject does not provide.
-    pub(crate) fn cannot(subject: impl Into<String>, why: impl Into<String>) -> ProbeError {
+    pub(crate) fn unavailable(subject: impl Into<String>, why: impl Into<String>) -> ProbeError {
         ProbeError::Cannot { subject: subject.into(), why: why.into() }
     }
 }

@@ -125,7 +125,7 @@ impl IoWatch {
             .by_pid
             .iter()
             .filter_map(|(pid, now)| {
-                let Moved { stat, mut io } = self.moved(*pid, *now)?;
+                let Moved { stat, mut io } = self.io_since_start(*pid, *now)?;
                 if let Some(known) = inherited.get(pid)
                     && io.read_bytes >= known.read
                     && io.write_bytes >= known.written
@@ -234,9 +234,9 @@ impl IoWatch {
     }
 
     fn since(&self, pid: u32, now: Bytes, own: &[u32]) -> Option<Moved> {
-        let moved = self.moved(pid, now)?;
+        let moved = self.io_since_start(pid, now)?;
         let stat = &moved.stat;
-        if stat.is_kernel_thread && !works_for_itself(&stat.command) {
+        if stat.is_kernel_thread && !has_own_work(&stat.command) {
             return None;
         }
         // Workers may be separate processes.
@@ -247,7 +247,7 @@ impl IoWatch {
     }
 
     /// Returns the I/O of a process since the start, if any.
-    fn moved(&self, pid: u32, now: Bytes) -> Option<Moved> {
+    fn io_since_start(&self, pid: u32, now: Bytes) -> Option<Moved> {
         let before = self.before.by_pid.get(&pid).copied().unwrap_or(Bytes { read: 0, written: 0 });
         if now == before {
             return None;
@@ -314,11 +314,11 @@ pub(crate) fn uptime_ticks(sys: &Sysroot) -> Option<u64> {
 /// Returns programs, and kernel threads that work on their own account.
 fn movers(census: &Census) -> impl Iterator<Item = u32> {
     let threads = census.kernel_threads().unwrap_or_default().iter();
-    census.programs().iter().copied().chain(threads.filter(|one| works_for_itself(&one.name)).map(|one| one.pid))
+    census.programs().iter().copied().chain(threads.filter(|one| has_own_work(&one.name)).map(|one| one.pid))
 }
 
 /// Whether a kernel thread of this name works on its own account.
-fn works_for_itself(name: &str) -> bool {
+fn has_own_work(name: &str) -> bool {
     BACKGROUND.iter().any(|word| name.contains(word))
 }
 

@@ -111,7 +111,7 @@ impl ProcessorWatch {
         let spent = after
             .iter()
             .filter(|(pid, _)| !is_own(**pid))
-            .map(|(pid, stat)| (*pid, stat, self.spent(&after, *pid, stat)));
+            .map(|(pid, stat)| (*pid, stat, self.time_since_start(&after, *pid, stat)));
         let mut spent: Vec<(u32, &ProcessStat, Spent)> =
             spent.filter(|(_, _, spent)| spent.own + spent.children > CHANCE_TICKS).collect();
         spent.sort_by_key(|(_, _, spent)| std::cmp::Reverse(spent.own + spent.children));
@@ -119,7 +119,7 @@ impl ProcessorWatch {
         used.own_ns = after
             .iter()
             .filter(|(pid, _)| is_own(**pid))
-            .map(|(pid, stat)| self.spent(&after, *pid, stat))
+            .map(|(pid, stat)| self.time_since_start(&after, *pid, stat))
             .map(|spent| ns(spent.own + spent.children))
             .sum();
         used.others = spent
@@ -150,7 +150,7 @@ impl ProcessorWatch {
 
     /// Returns the time of a process since the start, and of its children that began and ended meanwhile. For
     /// children from before, their earlier time is subtracted.
-    fn spent(&self, after: &BTreeMap<u32, ProcessStat>, pid: u32, now: &ProcessStat) -> Spent {
+    fn time_since_start(&self, after: &BTreeMap<u32, ProcessStat>, pid: u32, now: &ProcessStat) -> Spent {
         let is_new = self.at_ticks.is_some_and(|started| now.start_ticks > started);
         let Some(before) = self.programs.get(&pid).filter(|_| !is_new) else {
             return Spent { own: now.cpu_ticks, children: now.children_ticks };

@@ -135,7 +135,7 @@ mod tests {
     const TEXT: &str = "4711 1.0 rename(\"/home/anna/tax.pdf\", \"/home/anna/old.d/tax.pdf\") = 0 <0.1>\n\
                         4711 1.1 openat(AT_FDCWD, \"/home/anna/mail\", O_RDONLY) = 3 <0.1>\n";
 
-    fn hidden(extensions: Extensions) -> (Vec<Record>, Vec<String>, Vec<Task>) {
+    fn anonymised(extensions: Extensions) -> (Vec<Record>, Vec<String>, Vec<Task>) {
         let input = Box::new(Cursor::new(TEXT.as_bytes()));
         let mut hidden = Anonymised::new(crate::read(input, Path::new("r"), Waits::Manual).unwrap(), extensions);
         let records = hidden.by_ref().map(Result::unwrap).collect();
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn names_are_hidden_and_directories_stay_together() {
-        let (records, files, tasks) = hidden(Extensions::Hidden);
+        let (records, files, tasks) = anonymised(Extensions::Hidden);
         let all = files.join(" ");
         for word in ["home", "anna", "tax", "pdf", "mail", "old"] {
             assert!(!all.contains(word), "{all}");
@@ -159,9 +159,9 @@ mod tests {
     }
 
     #[test]
-    fn short_extensions_stay_and_each_run_has_other_words() {
-        let (_, files, _) = hidden(Extensions::Kept);
+    fn short_extensions_stay_and_each_run_uses_different_words() {
+        let (_, files, _) = anonymised(Extensions::Kept);
         assert!(files[0].ends_with(".pdf") && files[1].contains(".d/"), "{files:?}");
-        assert_ne!(files, hidden(Extensions::Kept).1);
+        assert_ne!(files, anonymised(Extensions::Kept).1);
     }
 }

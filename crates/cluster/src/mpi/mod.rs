@@ -172,7 +172,7 @@ impl Mpi {
     }
 
     /// Returns `true` if this rank should keep waiting for another one that has not answered for this long.
-    fn waits_on(&self, rank: u32, waited: Duration, patience: &Patience<'_>) -> bool {
+    fn keeps_waiting(&self, rank: u32, waited: Duration, patience: &Patience<'_>) -> bool {
         patience(rank, waited) && !self.shared.vital.is_gone(rank)
     }
 
@@ -184,7 +184,7 @@ impl Mpi {
                 return Ok(());
             }
             let waited = start.elapsed();
-            if !self.waits_on(rank, waited, patience) {
+            if !self.keeps_waiting(rank, waited, patience) {
                 return Err(ClusterError::Silent { rank, waited });
             }
             pause(waited);
@@ -226,7 +226,7 @@ impl Cluster for Mpi {
             // Check this before probing: messages that a rank sent before it left are there
             // when its departure is known.
             let waited = start.elapsed();
-            let waits_on = self.waits_on(from, waited, patience);
+            let waits_on = self.keeps_waiting(from, waited, patience);
             if let Some(length) = self.library().probe(from, Tag::Message).map_err(|error| failed(error, from))? {
                 break length;
             }

@@ -129,14 +129,14 @@ fn patience(setting: Option<&str>) -> Duration {
 
 /// Starts the heartbeat thread. Without it, silence is not detected.
 pub(super) fn start(shared: Arc<Shared>) -> Option<JoinHandle<()>> {
-    thread().spawn(move || beat(&shared)).ok()
+    thread().spawn(move || send_heartbeats(&shared)).ok()
 }
 
 fn thread() -> std::thread::Builder {
     std::thread::Builder::new().name("plumb-pulse".to_owned()).stack_size(STACK_BYTES)
 }
 
-fn beat(shared: &Shared) {
+fn send_heartbeats(shared: &Shared) {
     let vital = &shared.vital;
     let mut under_way: Vec<Request> = Vec::new();
     while !vital.stopped.load(Ordering::Acquire) {

@@ -396,7 +396,7 @@ impl Cluster for Star {
     }
 
     fn receive(&self, from: u32, patience: &Patience<'_>) -> Result<Vec<u8>, ClusterError> {
-        const LOOK: Duration = Duration::from_millis(20);
+        const POLL_INTERVAL: Duration = Duration::from_millis(20);
         let start = Instant::now();
         let mut state = self.shared.state();
         loop {
@@ -419,7 +419,7 @@ impl Cluster for Star {
             state = self.shared.state();
             let is_there = |state: &State| state.inboxes.get(&from).is_some_and(|inbox| !inbox.messages.is_empty());
             if !is_there(&state) {
-                let woken = self.shared.news.wait_timeout(state, LOOK);
+                let woken = self.shared.news.wait_timeout(state, POLL_INTERVAL);
                 state = woken.unwrap_or_else(PoisonError::into_inner).0;
             }
         }

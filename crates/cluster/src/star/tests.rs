@@ -69,7 +69,7 @@ fn messages_between_others_pass_through_rank_0() {
 }
 
 /// Creates four ranks and cuts rank 2's connection without a farewell, as the kernel does for a killed process.
-fn without_one(carries_on: bool) -> Vec<Star> {
+fn ranks_with_one_lost(carries_on: bool) -> Vec<Star> {
     let (mut stars, streams) = stars_with_streams(4, LONG);
     stars[0].carry_on(carries_on);
     streams[1].shutdown(std::net::Shutdown::Both).unwrap();
@@ -109,7 +109,7 @@ fn news_is_separate_from_messages() {
 // Protects ranks that wait for a lost rank: all end, and the error names it and how it was lost.
 #[test]
 fn a_lost_rank_ends_the_others() {
-    let stars = without_one(false);
+    let stars = ranks_with_one_lost(false);
     let ended = run_on_all(&stars, |star| star.barrier(Arrival::Ready, &wait_forever).unwrap());
     for release in ended {
         let Release::End(endings) = release else { panic!("{release:?}") };
@@ -124,7 +124,7 @@ fn a_lost_rank_ends_the_others() {
 // Protects jobs that do not depend on each other: the other ranks continue.
 #[test]
 fn others_carry_on_without_a_lost_rank() {
-    let stars = without_one(true);
+    let stars = ranks_with_one_lost(true);
     for _ in 0..3 {
         let released = run_on_all(&stars, |star| star.barrier(Arrival::Ready, &wait_forever).unwrap());
         assert!(released.iter().all(|release| matches!(release, Release::At(_))), "{released:?}");

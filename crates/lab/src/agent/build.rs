@@ -46,7 +46,7 @@ impl Agent {
 
     /// Returns problems that the builds, and the work on them, would run into.
     pub fn inspect(&self, inspection: &Inspection) -> Vec<Objection> {
-        preflight::of_builds(&inspection.builds, &Here(&self.with_own(&inspection.safety)))
+        preflight::of_builds(&inspection.builds, &Here(&self.with_own_disks(&inspection.safety)))
     }
 
     /// Returns an objection for all work that does not fit on the standing system.
@@ -55,7 +55,7 @@ impl Agent {
     }
 
     /// Returns the devices that may be destroyed, including the machine's own disks.
-    fn with_own(&self, safety: &Safety) -> Safety {
+    fn with_own_disks(&self, safety: &Safety) -> Safety {
         let mut safety = safety.clone();
         safety.expendable.splice(0..0, self.settings.expendable.iter().cloned());
         safety
@@ -72,7 +72,7 @@ impl Agent {
         safety: &Safety,
         listener: Listener<'_>,
     ) -> Result<MadeNames, HostError> {
-        let safety = self.with_own(safety);
+        let safety = self.with_own_disks(safety);
         self.made = self.builder.build(tag, steps, &safety, listener)?;
         // The disks are only names for the counters: steps that need a missing disk have failed already.
         self.disks = expendable(&safety).unwrap_or_default();

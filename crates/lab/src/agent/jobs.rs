@@ -209,7 +209,7 @@ impl RunSurroundings<'_> {
     ) -> Result<ExitStatus, RunCut> {
         let start = Instant::now();
         loop {
-            output.hear(POLL_INTERVAL, listener);
+            output.receive_lines(POLL_INTERVAL, listener);
             if let Ok(Some(status)) = child.try_wait() {
                 return Ok(status);
             }
@@ -368,7 +368,7 @@ impl ChildOutput {
     }
 
     /// Waits up to `time` for a line, then takes all pending lines.
-    fn hear(&mut self, time: Duration, listener: Listener<'_>) -> bool {
+    fn receive_lines(&mut self, time: Duration, listener: Listener<'_>) -> bool {
         let first = match self.lines.recv_timeout(time) {
             Ok(line) => line,
             Err(RecvTimeoutError::Timeout) => return true,
@@ -397,7 +397,7 @@ impl ChildOutput {
     /// Reads the remaining output. Processes outside the group may hold the pipes open forever, so this has a limit.
     fn rest(&mut self, listener: Listener<'_>) {
         let start = Instant::now();
-        while start.elapsed() < Duration::from_secs(1) && self.hear(POLL_INTERVAL, listener) {}
+        while start.elapsed() < Duration::from_secs(1) && self.receive_lines(POLL_INTERVAL, listener) {}
     }
 
     fn keep(&mut self, line: String) {

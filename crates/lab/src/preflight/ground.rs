@@ -5,7 +5,7 @@ use crate::command;
 use crate::error::Cause;
 use crate::recipe::driver::{foresee_driver, has_module, lacks};
 use crate::recipe::mount;
-use crate::site::{expendable, listed, patiently};
+use crate::site::{expendable, listed, retry_while_busy};
 use crate::step::Safety;
 use crate::system;
 use plumb_engine::guard::{Permissions, Right};
@@ -82,7 +82,7 @@ impl Here<'_> {
     fn may_destroy(&self, device: &Path) -> Result<Option<u64>, Cause> {
         let guard = write_guard(Permissions::parse(&self.0.typed));
         let list = listed(self.0);
-        patiently(|| guard.may_destroy(device, Right::Study(&list)))?;
+        retry_while_busy(|| guard.may_destroy(device, Right::Study(&list)))?;
         Ok(system::device_bytes(device).ok())
     }
 }

@@ -117,13 +117,13 @@ pub(super) fn sum(sizes: &[Option<u64>]) -> Option<u64> {
 }
 
 /// Returns the smallest known size, and the number of sizes.
-fn least(sizes: &[Option<u64>]) -> Option<(u64, u64)> {
+fn smallest(sizes: &[Option<u64>]) -> Option<(u64, u64)> {
     Some((sizes.iter().copied().collect::<Option<Vec<u64>>>()?.into_iter().min()?, sizes.len() as u64))
 }
 
 /// Returns the maximum capacity of an array over these members. Source: md(4).
 pub(super) fn array_bytes(step: &Mdadm, level: &str, members: &[Option<u64>]) -> Option<u64> {
-    let (least, count) = least(members)?;
+    let (least, count) = smallest(members)?;
     let least = step.size.map_or(least, |size| size.0.min(least));
     match level {
         // RAID 0 also uses the excess of larger members.
@@ -144,8 +144,8 @@ pub(super) fn volume_bytes(layout: LvmLayout, size: Option<Bytes>, devices: &[Op
     }
     match layout {
         LvmLayout::Linear | LvmLayout::Thin => sum(devices),
-        LvmLayout::Striped => least(devices).map(|(least, count)| least * count),
-        LvmLayout::Mirror => least(devices).map(|(least, _)| least),
+        LvmLayout::Striped => smallest(devices).map(|(least, count)| least * count),
+        LvmLayout::Mirror => smallest(devices).map(|(least, _)| least),
     }
 }
 

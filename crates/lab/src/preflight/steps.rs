@@ -41,7 +41,7 @@ fn of_build(build: &PlannedBuild, ground: &dyn Ground) -> Vec<Objection> {
         let sizes = look.step(step, &place).unwrap_or_else(|cause| {
             look.found.push(Objection::of_cause(&place, &cause));
             // Check later steps as if this one had worked.
-            vec![None; things(step)]
+            vec![None; count_items(step)]
         });
         look.layout.add(step, sizes);
     }
@@ -78,7 +78,7 @@ fn of_build(build: &PlannedBuild, ground: &dyn Ground) -> Vec<Objection> {
 }
 
 /// Returns the number of items that a step makes, as far as it specifies.
-fn things(step: &Step) -> usize {
+fn count_items(step: &Step) -> usize {
     let count = match step {
         Step::Loop(step) => step.count,
         Step::Zram(step) => step.count,
@@ -245,7 +245,7 @@ impl Look<'_> {
         }
     }
 
-    fn doubt(&mut self, place: &str, why: String) {
+    fn warn(&mut self, place: &str, why: String) {
         self.found.push(Objection::new(ObjectionKind::Doubtful, format!("{place}: {why}")));
     }
 
@@ -264,7 +264,7 @@ impl Look<'_> {
             let why = format!("`directory` is `{}`: {free} are free, and the images may grow to {all}", step.directory);
             match step.fill {
                 LoopFill::Filled => self.object(place, Some(format!("{why}; name another one"))),
-                LoopFill::Sparse => self.doubt(place, format!("{why}; writes fail when it is full")),
+                LoopFill::Sparse => self.warn(place, format!("{why}; writes fail when it is full")),
             }
         }
         vec![Some(step.size.0); count as usize]
@@ -309,7 +309,7 @@ impl Look<'_> {
             }
             for program in shell::programs(line) {
                 if let Some(why) = self.ground.lacks_called(&program) {
-                    self.doubt(place, why);
+                    self.warn(place, why);
                 }
             }
         }

@@ -32,7 +32,7 @@ pub(super) fn build(step: &Dm, site: &mut Site<'_>) -> Result<MadePaths, Cause> 
     let bytes = system::device_bytes(&device).map_err(Cause::io(format!("see how large {} is", device.display())))?;
     let table = table(step, &device, log.as_deref(), bytes)?;
     let name = format!("plumb-{}", step.name);
-    site.ahead(Undo::Mapped { name: name.clone() })?;
+    site.record_undo(Undo::Mapped { name: name.clone() })?;
     let [create, nodes] = commands(&name, &table);
     site.run(&create)?;
     let node = PathBuf::from(format!("/dev/mapper/{name}"));

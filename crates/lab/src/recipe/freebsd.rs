@@ -53,7 +53,7 @@ pub(super) fn gmirror(step: &Gmirror, site: &mut Site<'_>) -> Result<MadePaths, 
     let devices = site.resolve(step.devices.as_slice())?;
     site.claim(&devices)?;
     for undo in gmirror_undos(step, &devices) {
-        site.ahead(undo)?;
+        site.record_undo(undo)?;
     }
     site.run_all(&gmirror_commands(step, &devices))?;
     let mirror = PathBuf::from(format!("/dev/mirror/{}", step.name));
@@ -117,14 +117,14 @@ pub(super) fn newfs(step: &Newfs, site: &mut Site<'_>) -> Result<MadePaths, Caus
     let Some(target) = &step.mount else { return Ok(vec![device]) };
     let target = PathBuf::from(target);
     if !target.exists() {
-        site.ahead(Undo::MountPoint { path: target.clone() })?;
+        site.record_undo(Undo::MountPoint { path: target.clone() })?;
         std::fs::create_dir(&target).map_err(Cause::io(format!("make {}", target.display())))?;
     } else if std::fs::read_dir(&target).map_err(Cause::io(format!("read {}", target.display())))?.next().is_some() {
         let expected =
             "the directory is not empty: a mount would hide what is in it; name an empty one, or one that is not there";
         return Err(Cause::field("mount", target.display(), expected));
     }
-    site.ahead(unmount(&device, &target))?;
+    site.record_undo(unmount(&device, &target))?;
     site.run(&newfs_mount(step, &device, &target))?;
     Ok(vec![target])
 }
@@ -165,7 +165,7 @@ pub(super) fn zpool(step: &Zpool, site: &mut Site<'_>) -> Result<MadePaths, Caus
     let devices = site.resolve(step.devices.as_slice())?;
     site.claim(&devices)?;
     let there = Command::new("zpool", ["list", "-H", &step.name]);
-    site.ahead(undo_if(&there, &Command::new("zpool", ["destroy", "-f", &step.name])))?;
+    site.record_undo(undo_if(&there, &Command::new("zpool", ["destroy", "-f", &step.name])))?;
     site.run(&zpool_command(step, &devices))?;
     Ok(vec![PathBuf::from(step.mount.clone().unwrap_or_else(|| format!("/{}", step.name)))])
 }

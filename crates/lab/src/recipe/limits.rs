@@ -49,7 +49,7 @@ fn group(root: &Path, version: Version, site: &mut Site<'_>) -> Result<PathBuf, 
     }
     let name = format!("{OWN_PREFIX}{}-{}", std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed));
     let path = root.join(name);
-    site.ahead(Undo::ControlGroup { path: path.clone() })?;
+    site.record_undo(Undo::ControlGroup { path: path.clone() })?;
     fs::create_dir(&path).map_err(Cause::io(format!("make the control group {}", path.display())))?;
     site.standing.group = Some(path.clone());
     Ok(path)

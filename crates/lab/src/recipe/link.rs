@@ -17,7 +17,7 @@ pub(super) fn build(step: &Link, site: &mut Site<'_>) -> Result<MadePaths, Cause
     let old = mtu_of(&shown).ok_or_else(|| {
         Cause::field("device", &step.device, format!("`ip link` shows no MTU for it: {}", shown.trim()))
     })?;
-    site.ahead(Undo::Mtu { device: step.device.clone(), namespace: step.namespace.clone(), mtu: old })?;
+    site.record_undo(Undo::Mtu { device: step.device.clone(), namespace: step.namespace.clone(), mtu: old })?;
     site.run(&set(namespace, &step.device, step.mtu.0))?;
     let now = mtu_of(&site.run(&show(namespace, &step.device))?);
     if now != Some(step.mtu.0) {

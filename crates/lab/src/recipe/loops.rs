@@ -33,7 +33,7 @@ pub(super) fn build(step: &Loop, site: &mut Site<'_>) -> Result<MadePaths, Cause
     for number in 1..=count {
         let image = dir.join(format!("disk{number}.img"));
         make_image(&image, step, number, site)?;
-        site.ahead(Undo::Loop { image: image.clone() })?;
+        site.record_undo(Undo::Loop { image: image.clone() })?;
         let device = attach(&command(step, &image), site)?;
         site.own(&device);
         if let Some(limits) = &step.limits {

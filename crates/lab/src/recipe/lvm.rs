@@ -31,7 +31,7 @@ pub(super) fn build(step: &Lvm, site: &mut Site<'_>) -> Result<MadePaths, Cause>
     if site.run(&lvm(LvmCommand::Exists, &group, &devices)).is_ok() {
         return Err(Cause::field("name", &step.name, format!("the devices hold a volume group {group} already")));
     }
-    site.ahead(Undo::VolumeGroup { group: group.clone(), devices: devices.clone() })?;
+    site.record_undo(Undo::VolumeGroup { group: group.clone(), devices: devices.clone() })?;
     site.run_all(&commands(step, &group, &devices))?;
     let node = PathBuf::from(format!("/dev/{group}/{}", step.name));
     if !system::wait_until(NODE_PATIENCE, || node.exists()) {

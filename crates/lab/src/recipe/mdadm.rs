@@ -33,7 +33,7 @@ pub(super) fn build(step: &Mdadm, site: &mut Site<'_>) -> Result<MadePaths, Caus
     let all = [members.as_slice(), &spares].concat();
     site.claim(&all)?;
     let array = free_array()?;
-    site.ahead(Undo::Md { device: array.clone(), members: all })?;
+    site.record_undo(Undo::Md { device: array.clone(), members: all })?;
     site.run(&command(step, level, &array, &members, &spares))?;
     site.own(&array);
     // With `md_mod.start_ro`, arrays and their sync stay read-only until the first write.

@@ -38,7 +38,7 @@ pub(super) fn mount(request: &Request<'_>, site: &mut Site<'_>) -> Result<MadePa
         }
         None => request.source.to_owned(),
     };
-    site.ahead(Undo::Mount { target: target.clone(), source: source.clone() })?;
+    site.record_undo(Undo::Mount { target: target.clone(), source: source.clone() })?;
     let command = command(&Request { source: &source, ..*request }, &target);
     site.run(&command).map_err(|cause| explain(cause, request.fs))?;
     Ok(vec![target])
@@ -61,7 +61,7 @@ fn mount_point(text: &str, site: &mut Site<'_>) -> Result<PathBuf, Cause> {
     let mut missing: Vec<&Path> = target.ancestors().take_while(|path| !path.exists()).collect();
     missing.reverse();
     for path in &missing {
-        site.ahead(Undo::MountPoint { path: path.to_path_buf() })?;
+        site.record_undo(Undo::MountPoint { path: path.to_path_buf() })?;
         fs::create_dir(path).map_err(Cause::io(format!("make {}", path.display())))?;
     }
     Ok(target)

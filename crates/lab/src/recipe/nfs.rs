@@ -17,7 +17,7 @@ pub(super) fn build(step: &Nfs, site: &mut Site<'_>) -> Result<MadePaths, Cause>
     available()?;
     let directory = site.resolve_one("directory", &step.directory)?;
     let directory = fs::canonicalize(&directory).map_err(Cause::io(format!("resolve {}", directory.display())))?;
-    site.ahead(Undo::Export { directory: directory.to_string_lossy().into_owned() })?;
+    site.record_undo(Undo::Export { directory: directory.to_string_lossy().into_owned() })?;
     site.run(&export(step, &directory))?;
     let source = PathBuf::from(client_of(&directory.to_string_lossy()));
     let request =

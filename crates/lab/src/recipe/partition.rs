@@ -27,7 +27,7 @@ pub(super) fn build(step: &Partition, site: &mut Site<'_>) -> Result<MadePaths, 
     let sector: u64 = system::text(&queue).ok().and_then(|text| text.parse().ok()).unwrap_or(512);
     let layout = layout(step, bytes, sector)?;
     let serial = guard::serials(&disk).ok().and_then(|serials| serials.into_iter().next()).unwrap_or_default();
-    site.ahead(Undo::Partitions { device: disk.clone(), serial })?;
+    site.record_undo(Undo::Partitions { device: disk.clone(), serial })?;
     site.run_all(&commands(step, &layout, sector, &disk))?;
     let count = layout.len();
     let is_there = || {

@@ -55,7 +55,7 @@ fn set_all(device: &Path, set: &BTreeMap<String, Word>, site: &mut Site<'_>) -> 
     for (name, value) in settings.iter().rev() {
         let path = path(&queue, name, value)?;
         let old = setting_now(&path).map_err(|error| unknown(&queue, name, value, error))?;
-        site.ahead(Undo::Setting { path, value: old })?;
+        site.record_undo(Undo::Setting { path, value: old })?;
     }
     settings.iter().try_for_each(|(name, value)| write(&queue.join(name), name, value))
 }

@@ -21,7 +21,7 @@ pub(super) fn build(step: &Sysctl, site: &mut Site<'_>) -> Result<MadePaths, Cau
         let old = system::text(&path)
             .map_err(|error| Cause::field("set", setting(), format!("{}: {error}", path.display())))?;
         let (path_old, old) = to_restore(name, path.clone(), old);
-        site.ahead(Undo::Setting { path: path_old, value: old })?;
+        site.record_undo(Undo::Setting { path: path_old, value: old })?;
         queue::write(&path, name, value)?;
     }
     Ok(vec![])

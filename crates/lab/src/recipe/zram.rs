@@ -59,13 +59,13 @@ fn add(step: &Zram, site: &mut Site<'_>) -> Result<PathBuf, Cause> {
 /// Adds a device. The kernel picks the lowest free number, so the undo for that number is recorded first.
 fn hot_add(site: &mut Site<'_>) -> Result<u32, Cause> {
     let expected = (0..).find(|number| !Path::new(&format!("/sys/block/zram{number}")).exists()).unwrap_or(0);
-    let id = site.ahead(Undo::Zram { number: expected })?;
+    let id = site.record_undo(Undo::Zram { number: expected })?;
     let action = || Cause::io(format!("add a device by {CONTROL}/hot_add"));
     let text = system::text(&Path::new(CONTROL).join("hot_add")).map_err(action())?;
     let number = text.parse().map_err(std::io::Error::other).map_err(action())?;
     if number != expected {
         // Another program took the number in between.
-        site.ahead(Undo::Zram { number })?;
+        site.record_undo(Undo::Zram { number })?;
         site.cancel(id)?;
     }
     Ok(number)

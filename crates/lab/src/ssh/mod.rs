@@ -123,7 +123,7 @@ fn bring_program(
     let mut connection = Connection::open(spec, &start_script(bytes.len(), words), surroundings)?;
     match connection.bring(bytes, surroundings.interrupted) {
         Ok((reader, writer)) => Ok((connection, reader, writer)),
-        Err(HostError::Lost(reason)) => Err(connection.explained(&reason)),
+        Err(HostError::Lost(reason)) => Err(connection.explain_loss(&reason)),
         Err(error) => Err(error),
     }
 }
@@ -134,7 +134,7 @@ impl Ssh {
     /// # Errors
     /// Returns the reason if it does not.
     pub fn reach(spec: &SshSpec, surroundings: &Surroundings) -> Result<(), HostError> {
-        which_boot(spec, surroundings).map(drop)
+        boot_identity(spec, surroundings).map(drop)
     }
 
     /// Boots the machine if asked to, copies Plumb to it, and starts the agent there.
@@ -164,7 +164,8 @@ impl Ssh {
             Err(HostError::Lost(reason)) => {
                 let static_build = "a static build runs on any Linux of the same processor: `cargo xtask musl` makes one, \
                                     and PLUMB_AGENT names it";
-                Err(connection.explained(&format!("Plumb was copied and does not run there: {reason}; {static_build}")))
+                Err(connection
+                    .explain_loss(&format!("Plumb was copied and does not run there: {reason}; {static_build}")))
             }
             Err(error) => Err(error),
         }
@@ -180,15 +181,15 @@ impl FarHost for Ssh {
         &mut self.link
     }
 
-    fn explained(&mut self, reason: &str) -> HostError {
-        self.connection.explained(reason)
+    fn explain_loss(&mut self, reason: &str) -> HostError {
+        self.connection.explain_loss(reason)
     }
 
     fn end(&mut self) -> Result<(), HostError> {
         if self.connection.wait(BYE_TIMEOUT) {
             Ok(())
         } else {
-            Err(self.connection.explained(&format!("it did not exit within {} s", BYE_TIMEOUT.as_secs())))
+            Err(self.connection.explain_loss(&format!("it did not exit within {} s", BYE_TIMEOUT.as_secs())))
         }
     }
 }
@@ -290,7 +291,7 @@ impl Connection {
 
     /// Returns the error for a lost connection, in ssh's words if it gave a reason, else with `reason`. A permanent
     /// cause is not a loss: retrying would not help.
-    fn explained(&mut self, reason: &str) -> HostError {
+    fn explain_loss(&mut self, reason: &str) -> HostError {
         /// The master of a shared connection keeps the pipe open as long as it lives.
         const LAST_WORDS: Duration = Duration::from_secs(2);
         // ssh prints the reason as it exits, and it may still be in the pipe then.
@@ -371,7 +372,7 @@ fn ask(spec: &SshSpec, words: &str, surroundings: &Surroundings) -> Result<Answe
 }
 
 /// Returns the identity of a machine's current boot.
-fn which_boot(spec: &SshSpec, surroundings: &Surroundings) -> Result<String, HostError> {
+fn boot_identity(spec: &SshSpec, surroundings: &Surroundings) -> Result<String, HostError> {
     let Answer { success, out, err: stderr } = ask(spec, WHICH_BOOT, surroundings)?;
     if !success || out.is_empty() {
         return Err(match Trouble::parse(&stderr.lines().collect::<Vec<_>>()) {
@@ -389,7 +390,7 @@ fn which_boot(spec: &SshSpec, surroundings: &Surroundings) -> Result<String, Hos
 
 /// Boots a machine and waits until it is back.
 fn boot(spec: &SshSpec, boot_command: &str, surroundings: &Surroundings) -> Result<(), HostError> {
-    let before = which_boot(spec, surroundings)?;
+    let before = boot_identity(spec, surroundings)?;
     // A machine that goes down cuts the connection, so the command's exit status means nothing.
     let stderr = ask(spec, boot_command, surroundings)?.err;
     let start = Instant::now();

@@ -130,7 +130,7 @@ impl FarHost for Vm {
     }
 
     /// Adds the last lines of the machine's console.
-    fn explained(&mut self, reason: &str) -> HostError {
+    fn explain_loss(&mut self, reason: &str) -> HostError {
         HostError::Lost(format!("the virtual machine: {reason}{}", self.process.last_words()))
     }
 

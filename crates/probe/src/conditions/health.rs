@@ -23,7 +23,7 @@ pub(super) fn of(sys: &Sysroot, leaf: &str) -> Seen<DeviceHealth> {
 fn read(sys: &Sysroot, leaf: &str) -> Result<DeviceHealth, ProbeError> {
     let interface = interface(sys, leaf)?;
     if !sys.is_real() {
-        return Err(ProbeError::cannot(leaf, "is described by files and cannot be queried"));
+        return Err(ProbeError::unavailable(leaf, "is described by files and cannot be queried"));
     }
     let root = rustix::process::geteuid().is_root();
     let explained = |error| if root { error } else { ProbeError::OnlyRoot(Box::new(error)) };
@@ -55,7 +55,7 @@ fn interface(sys: &Sysroot, leaf: &str) -> Result<Interface, ProbeError> {
     }
     let driver = sys.link_name(directory.join("device/driver"));
     let driver = driver.as_deref().unwrap_or("its driver");
-    Err(ProbeError::cannot(format!("{leaf} ({driver})"), "is neither NVMe nor SATA and reports no health"))
+    Err(ProbeError::unavailable(format!("{leaf} ({driver})"), "is neither NVMe nor SATA and reports no health"))
 }
 
 fn u16_at(page: &[u8; PAGE_BYTES], at: usize) -> u64 {

@@ -30,8 +30,11 @@ fn read(sys: &Sysroot, leaf: &str) -> Result<Heat, ProbeError> {
     let sensors = names.iter().filter_map(|name| name.strip_prefix("temp")?.strip_suffix("_input"));
     let mut readings: Vec<Heat> = sensors.filter_map(|number| sensor(sys, &chip, number)).collect();
     // Use the sensor nearest to its limit. Sensors without a limit count only if there is no other.
-    readings.sort_by(|one, other| room(one).total_cmp(&room(other)));
-    readings.first().copied().ok_or_else(|| ProbeError::cannot(format!("the temperature of {leaf}"), "cannot be read"))
+    readings.sort_by(|one, other| degrees_to_limit(one).total_cmp(&degrees_to_limit(other)));
+    readings
+        .first()
+        .copied()
+        .ok_or_else(|| ProbeError::unavailable(format!("the temperature of {leaf}"), "cannot be read"))
 }
 
 fn sensor(sys: &Sysroot, chip: &Path, number: &str) -> Option<Heat> {
@@ -47,7 +50,7 @@ fn sensor(sys: &Sysroot, chip: &Path, number: &str) -> Option<Heat> {
 }
 
 /// Returns the degrees up to the nearest limit.
-fn room(heat: &Heat) -> f64 {
+fn degrees_to_limit(heat: &Heat) -> f64 {
     let limit = heat.warning_celsius.or(heat.critical_celsius);
     limit.map_or(f64::INFINITY, |limit| limit - heat.celsius)
 }

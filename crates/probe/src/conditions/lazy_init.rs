@@ -85,12 +85,12 @@ fn tables(sys: &Sysroot, device: &str) -> Ext4Tables {
             return Ok(GroupCount { total: layout.groups, uninitialised: 0 });
         }
         if layout.scattered {
-            return Err(ProbeError::cannot(path.as_str(), "has scattered group descriptors (meta_bg)"));
+            return Err(ProbeError::unavailable(path.as_str(), "has scattered group descriptors (meta_bg)"));
         }
         let bytes = layout.groups.saturating_mul(layout.descriptor_bytes);
         if bytes > DESCRIPTORS_BYTES_MAX {
             let why = format!("has {} block groups, too many to scan", layout.groups);
-            return Err(ProbeError::cannot(path.as_str(), why));
+            return Err(ProbeError::unavailable(path.as_str(), why));
         }
         let mut descriptors = vec![0u8; bytes as usize];
         file.seek(SeekFrom::Start(layout.descriptors_at)).map_err(fail)?;

@@ -76,7 +76,7 @@ impl ConditionWatch {
     /// Takes the reading before a phase. The result has no `after` yet.
     pub fn begin(&mut self, census: &Census) -> PhaseConditions {
         let sys = &self.sys;
-        let timers = self.timers.get_or_insert_with(|| timers::due(sys)).clone();
+        let timers = self.timers.get_or_insert_with(|| timers::read_timers(sys)).clone();
         self.frequencies = Frequencies::default();
         self.phase = PhaseConditions {
             before: self.read(census),
@@ -90,7 +90,7 @@ impl ConditionWatch {
     /// Takes a quick reading of a few sysfs files while the clock runs. Returns the upkeep seen so far.
     pub fn tick(&mut self) -> &[Upkeep] {
         self.frequencies.tick(&self.sys);
-        for now in self.places.quick(&self.sys) {
+        for now in self.places.visible_work(&self.sys) {
             remember(&mut self.phase.meanwhile, now);
         }
         &self.phase.meanwhile

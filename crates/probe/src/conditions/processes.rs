@@ -54,11 +54,11 @@ impl Processes {
 
     fn see_lazy_init(&mut self, sys: &Sysroot, pid: u32) {
         self.ext4_lazy_init = true;
-        self.ext4_lazy_init_turns = turns(sys, pid);
+        self.ext4_lazy_init_turns = thread_turns(sys, pid);
     }
 }
 
-fn turns(sys: &Sysroot, pid: u32) -> Option<ThreadTurns> {
+fn thread_turns(sys: &Sysroot, pid: u32) -> Option<ThreadTurns> {
     let status = sys.read(format!("/proc/{pid}/status")).ok()?;
     let switches = |name: &str| -> Option<u64> {
         status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')?.trim().parse().ok())

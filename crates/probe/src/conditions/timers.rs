@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Returns every timer of the machine's systemd. Starts a process: call it once per run, while the clock is stopped.
-pub(super) fn due(sys: &Sysroot) -> Seen<Vec<TimerDue>> {
+pub(super) fn read_timers(sys: &Sysroot) -> Seen<Vec<TimerDue>> {
     // The same test as sd_booted(3).
     if !sys.exists("/run/systemd/system") {
         return Seen::No(without_systemd(sys));
@@ -61,7 +61,7 @@ fn list() -> Result<String, ProbeError> {
                 let _ = child.kill();
                 let _ = child.wait();
                 let why = format!("did not answer within {} s", PATIENCE.as_secs());
-                return Err(ProbeError::cannot("systemctl", why));
+                return Err(ProbeError::unavailable("systemctl", why));
             }
         }
     };
@@ -116,10 +116,10 @@ mod tests {
     #[test]
     fn without_systemd_jobs_are_named() {
         let tree = Tree::new();
-        assert!(due(&tree.sys()).as_result().unwrap_err().contains("no cron jobs"));
+        assert!(read_timers(&tree.sys()).as_result().unwrap_err().contains("no cron jobs"));
         tree.file("/etc/cron.daily/plocate", "").file("/etc/cron.d/mdadm", "").file("/etc/cron.d/.placeholder", "");
-        assert!(due(&tree.sys()).as_result().unwrap_err().contains("cron runs mdadm, plocate is"));
+        assert!(read_timers(&tree.sys()).as_result().unwrap_err().contains("cron runs mdadm, plocate is"));
         tree.directory("/run/systemd/system");
-        assert!(due(&tree.sys()).as_result().unwrap_err().contains("another machine"));
+        assert!(read_timers(&tree.sys()).as_result().unwrap_err().contains("another machine"));
     }
 }

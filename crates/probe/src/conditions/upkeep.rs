@@ -107,7 +107,7 @@ impl Places {
         if sys.is_real() && !HAS_PROC {
             return Look { upkeep: Err(ProbeError::NotHere).into(), unseen: Vec::new() };
         }
-        let mut upkeep = self.quick(sys);
+        let mut upkeep = self.visible_work(sys);
         let mut unseen = self.unseen.clone();
         for uuid in &self.btrfs {
             match scrub(sys, uuid, processes) {
@@ -128,7 +128,7 @@ impl Places {
     }
 
     /// Returns the work visible in a few sysfs files, for every second of a run.
-    pub(super) fn quick(&self, sys: &Sysroot) -> Vec<Upkeep> {
+    pub(super) fn visible_work(&self, sys: &Sysroot) -> Vec<Upkeep> {
         let mut upkeep: Vec<Upkeep> = self.arrays.iter().flat_map(|name| array(sys, name)).collect();
         upkeep.extend(self.btrfs.iter().filter_map(|uuid| exclusive(sys, uuid)));
         // A move lasts as long as its device.

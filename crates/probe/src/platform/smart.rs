@@ -71,7 +71,7 @@ pub(crate) fn nvme_health_log(device: &str) -> Result<[u8; PAGE_BYTES], ProbeErr
     match code {
         0 => Ok(page),
         code if code > 0 => {
-            Err(ProbeError::cannot(device, format!("answers its health log with NVMe status {code:#x}")))
+            Err(ProbeError::unavailable(device, format!("answers its health log with NVMe status {code:#x}")))
         }
         _ => Err(ProbeError::unanswered(format!("the health log of {device}"))(io::Error::last_os_error())),
     }
@@ -143,7 +143,7 @@ pub(crate) fn ata_page(device: &str, wanted: AtaPage) -> Result<[u8; PAGE_BYTES]
     }
     if request.status != 0 || request.host_status != 0 || request.resid != 0 {
         let why = format!("does not answer to SMART (SCSI status {:#x})", request.status);
-        return Err(ProbeError::cannot(device, why));
+        return Err(ProbeError::unavailable(device, why));
     }
     Ok(page)
 }

@@ -37,5 +37,5 @@ pub(crate) fn sysctl(name: &CStr) -> Result<Vec<u8>, ProbeError> {
             _ => return Err(failed()),
         }
     }
-    Err(ProbeError::cannot(name.to_string_lossy(), "grows faster than it can be read"))
+    Err(ProbeError::unavailable(name.to_string_lossy(), "grows faster than it can be read"))
 }

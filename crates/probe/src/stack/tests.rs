@@ -94,7 +94,7 @@ fn a_block_device() {
 }
 
 /// Adds LVM on LUKS on RAID 1 on two partitions.
-fn deep(tree: &Tree) {
+fn add_lvm_stack(tree: &Tree) {
     nvme(tree);
     let virtual_device = |name: &str, number: &str| {
         tree.block(&format!("virtual/block/{name}"), number, 1 << 20);
@@ -123,7 +123,7 @@ fn deep(tree: &Tree) {
 #[test]
 fn lvm_on_luks_on_raid() {
     let tree = Tree::new();
-    deep(&tree);
+    add_lvm_stack(&tree);
     tree.file("/proc/self/mountinfo", "22 1 253:1 / /data rw - xfs /dev/mapper/vg-my--data rw\n");
     let facts = of(&tree, "/data/x");
     assert_eq!(names(&facts), ["dm-1", "dm-0", "md0", "nvme0n1p2", "nvme0n1", "nvme1n1p2", "nvme1n1"]);
@@ -184,7 +184,7 @@ fn a_loop_device_on_memory_or_network() {
 #[test]
 fn a_btrfs_subvolume_on_two_devices() {
     let tree = Tree::new();
-    deep(&tree);
+    add_lvm_stack(&tree);
     tree.block("pci0000:00/ata2/host1/block/sdb", "8:16", 4096)
         .file("/sys/class/ata_link/link2/sata_spd", "6.0 Gbps\n")
         .file("/sys/fs/btrfs/features/no_holes", "1\n");
@@ -243,7 +243,7 @@ fn an_overlay() {
 #[test]
 fn bind_mounts_and_odd_sources() {
     let tree = Tree::new();
-    deep(&tree);
+    add_lvm_stack(&tree);
     tree.file(
         "/proc/self/mountinfo",
         "22 1 259:2 / / rw - ext4 /dev/root rw\n23 22 253:1 /srv/x /mnt/bind\\040here rw - ext4 /dev/mapper/gone rw\n",

@@ -43,7 +43,7 @@ pub(super) fn mount_of(sys: &Sysroot, path: &Path) -> Option<Mount> {
     let mode = if is_read_only { "ro" } else { "rw" };
     Some(Mount {
         id: 0,
-        point: top_of(path, &number),
+        point: highest_directory(path, &number),
         number,
         root: PathBuf::from("/"),
         kind: kind_name(magic),
@@ -59,7 +59,7 @@ fn kind_name(magic: u64) -> String {
 }
 
 /// Returns the highest directory above a path on the same file system.
-fn top_of(path: &Path, number: &str) -> PathBuf {
+fn highest_directory(path: &Path, number: &str) -> PathBuf {
     let is_same = |above: &&Path| platform::data_number(above).is_some_and(|found| found == number);
     path.ancestors().take_while(is_same).last().unwrap_or(path).to_owned()
 }

@@ -63,7 +63,7 @@ impl<'a> Walk<'a> {
     /// Returns the file system of an existing path, and everything below it.
     pub(super) fn storage_under(&mut self, path: &Path) -> Result<Under, ProbeError> {
         if self.depth >= DEPTH_MAX {
-            return Err(ProbeError::cannot(
+            return Err(ProbeError::unavailable(
                 path.display().to_string(),
                 format!("is below more than {DEPTH_MAX} file systems"),
             ));

@@ -2,7 +2,9 @@
 //! only calls on files. Processes that run already cannot get a filter, and stop at every call.
 
 use super::event::{self, CallEvent};
-use super::process::{CallState, Filter, GoOn, Stop, call_of, child, close_here, go_on, interrupt, let_go};
+use super::process::{
+    CallState, Filter, GoOn, Stop, call_of, child, close_in_child, detach_task, interrupt, resume_task,
+};
 use super::process::{now_ns, read_memory, reap, seize, terminate, wait};
 use super::records::{CALLS_MAX, PATH_BYTES};
 use super::session::{NUMBERS, REAPS, SUBMITS};
@@ -129,7 +131,7 @@ impl Follower {
             }
             if leaves {
                 let signal = if let Stop::Signal(signal) = stop { signal } else { 0 };
-                let _ = let_go(task, signal);
+                let _ = detach_task(task, signal);
                 self.tasks.remove(&task);
                 continue;
             }
@@ -184,7 +186,7 @@ impl Follower {
     fn resume(&self, task: u32, how: GoOn, signal: i32) {
         let is_in_call = self.tasks.get(&task).is_some_and(|followed| followed.begun.is_some());
         let how = if how == GoOn::Freely && (!self.filtered || is_in_call) { GoOn::UntilCall } else { how };
-        go_on(task, how, signal);
+        resume_task(task, how, signal);
     }
 
     fn returned(&self, task: u32, process: u32, begun: Begun, result: i64, now: u64, take: &mut Take<'_>) {
@@ -259,7 +261,7 @@ impl Sentinel {
     pub(super) fn new() -> io::Result<Sentinel> {
         let (mut wait, go) = io::pipe()?;
         let process = child(|| {
-            close_here(&go);
+            close_in_child(&go);
             let _ = wait.read(&mut [0]);
         })?;
         Ok(Sentinel { process, go: Some(go) })
@@ -287,7 +289,7 @@ pub(super) fn calibrate(filtered: bool) -> Result<f64, CaptureError> {
     let numbers = [libc::SYS_pread64 as u32];
     let mut filter = Filter::new(&numbers);
     let process = child(|| {
-        close_here(&go);
+        close_in_child(&go);
         let alone_ns = super::kernel::idle_calls_ns(&null, CALIBRATION_CALLS, CALIBRATION_ROUNDS);
         let _ = say.write(&[0]);
         if !matches!(wait.read(&mut [0]), Ok(1)) || filtered && filter.install().is_err() {

@@ -297,12 +297,12 @@ impl TracefsRecorder {
         let now = all.partition_point(|(time, _)| *time <= until);
         self.events = all.split_off(now);
         for (time, event) in all {
-            self.hand_on(time, event, take);
+            self.pass_event_on(time, event, take);
         }
         Ok(now)
     }
 
-    fn hand_on(&mut self, time: u64, parsed: ParsedEvent, take: &mut dyn FnMut(&[u8])) {
+    fn pass_event_on(&mut self, time: u64, parsed: ParsedEvent, take: &mut dyn FnMut(&[u8])) {
         match parsed {
             ParsedEvent::Whole(bytes) => take(&bytes),
             ParsedEvent::Begins(thread, number, arguments) => {

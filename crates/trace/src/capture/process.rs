@@ -87,12 +87,12 @@ pub(super) fn interrupt(task: u32) -> io::Result<()> {
 }
 
 /// Detaches from a stopped thread, with a signal or 0.
-pub(super) fn let_go(task: u32, signal: i32) -> io::Result<()> {
+pub(super) fn detach_task(task: u32, signal: i32) -> io::Result<()> {
     ptrace(libc::PTRACE_DETACH, task, 0, signal as usize).map(drop)
 }
 
 /// Resumes a stopped thread, with a signal or 0. If it is gone, the next [`wait`] reports that.
-pub(super) fn go_on(task: u32, how: GoOn, signal: i32) {
+pub(super) fn resume_task(task: u32, how: GoOn, signal: i32) {
     let request = match how {
         GoOn::Freely => libc::PTRACE_CONT,
         GoOn::UntilCall => libc::PTRACE_SYSCALL,
@@ -240,7 +240,7 @@ pub(super) fn child(act: impl FnOnce()) -> io::Result<u32> {
 }
 
 /// Closes a descriptor in a child. Its owner remains in the parent.
-pub(super) fn close_here(descriptor: &impl AsRawFd) {
+pub(super) fn close_in_child(descriptor: &impl AsRawFd) {
     // SAFETY: the child exits without running the owner's destructor.
     unsafe { libc::close(descriptor.as_raw_fd()) };
 }
@@ -289,7 +289,7 @@ impl Waiting {
         let (mut wait, go) = io::pipe().map_err(start)?;
         let (trouble, mut say) = io::pipe().map_err(start)?;
         let process = child(|| {
-            close_here(&go);
+            close_in_child(&go);
             // If recording could not begin, the pipe is closed without a byte.
             if !matches!(wait.read(&mut [0]), Ok(1)) {
                 return;

@@ -224,8 +224,8 @@ impl Drawn {
         file
     }
 
-    /// Draws the offset of an op that apply not continue where the last one ended.
-    fn jump(&mut self, state: &mut State, file: u32, length: u64) -> u64 {
+    /// Draws the offset of an op that does not continue where the last one ended.
+    fn draw_jump(&mut self, state: &mut State, file: u32, length: u64) -> u64 {
         let known = self.files.at(file);
         let end = known.end as i64;
         let number = (file as usize).min(self.model.reaches.len() - 1);
@@ -327,9 +327,9 @@ impl Drawn {
             (None, Placement::Append) => known.length.unwrap_or(known.extent),
             (None, Placement::Place) => match self.files.place(file, state.act, length) {
                 Some(place) => place,
-                None => self.jump(state, file, length),
+                None => self.draw_jump(state, file, length),
             },
-            _ => self.jump(state, file, length),
+            _ => self.draw_jump(state, file, length),
         };
         // A busy file that was removed must be created find_reuse first.
         let act = if known.is_gone { RecordedAct::Open } else { state.act };

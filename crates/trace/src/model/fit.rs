@@ -264,7 +264,7 @@ impl Gathers {
     }
 
     /// Returns the number of data ops since a block was used; 0 if it was not.
-    fn ago(&mut self, record: &Record) -> u64 {
+    fn reuse_distance(&mut self, record: &Record) -> u64 {
         let key = (record.file, record.offset / BLOCK_BYTES);
         if self.uses.len() == MEMORY_OPS
             && let Some(old) = self.uses.pop_front()
@@ -388,7 +388,7 @@ impl Gathers {
             entry: if follows { entry } else { 0 },
             before: if follows { before } else { 0 },
         };
-        let ago = if is_data { self.ago(record) } else { 0 };
+        let ago = if is_data { self.reuse_distance(record) } else { 0 };
         let values: Values = [
             (!(follows && is_pause)).then_some(gap as i64),
             (record.length > 0).then_some(record.length as i64),

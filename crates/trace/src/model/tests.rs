@@ -75,7 +75,7 @@ fn a_model_keeps_the_order_of_ops_and_closes_all_files() {
 /// Builds a recording of two threads. One creates files by three writes, reads each to its end and
 /// renames it. The other creates, lists and removes directories, looks for missing names, and pauses for
 /// 20 ms after each tenth round.
-fn by_two() -> String {
+fn trace_of_two_programs() -> String {
     let mut text = String::new();
     for turn in 0..200_u64 {
         let at = |us: u64| format!("1000.{:06}", turn * 1000 + turn / 10 * 20_000 + us);
@@ -107,7 +107,7 @@ fn count(records: &[Record], act: RecordedAct) -> usize {
 fn threads_runs_file_ends_names_and_pauses_are_reproduced() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("r.strace");
-    std::fs::write(&path, by_two()).unwrap();
+    std::fs::write(&path, trace_of_two_programs()).unwrap();
     let fitted = fit(&path, Waits::Manual, None, 3).unwrap();
     assert_eq!((fitted.left_out, fitted.model.threads.len()), (0, 2));
     let mut reader = drawn(&fitted.model.to_string()).unwrap();

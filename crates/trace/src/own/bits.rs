@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn bits_come_back_and_an_end_is_noticed() {
+    fn bits_round_trip_and_the_end_is_detected() {
         let mut writer = BitWriter::default();
         let values: Vec<(u64, u32)> = (0..200_u32).map(|n| (u64::from(n) % (1 << (n % 13)), n % 13)).collect();
         values.iter().for_each(|(value, count)| writer.put(*value, *count));

@@ -49,7 +49,7 @@ struct ByValue {
 }
 
 impl ByValue {
-    fn with_room(count: usize) -> ByValue {
+    fn with_capacity(count: usize) -> ByValue {
         ByValue { slots: vec![(0, 0); (count * 2).next_power_of_two()] }
     }
 
@@ -69,7 +69,7 @@ impl ByValue {
 /// Returns the values that deserve symbols of their own, in order.
 fn frequent(values: &[u64], sign: Sign) -> Vec<u64> {
     let step = values.len().div_ceil(SAMPLE).max(1);
-    let mut census = ByValue::with_room(SAMPLE);
+    let mut census = ByValue::with_capacity(SAMPLE);
     values.iter().step_by(step).for_each(|&value| *census.number(value) += 1);
     // Bits saved by a symbol: those at each occurrence, minus its entry in the tables.
     let worth = |&(value, count): &(u64, u32)| u64::from(count) * step as u64 * u64::from(class(value, sign, 0).2) / 2;
@@ -92,7 +92,7 @@ pub(crate) fn encode(values: &[u64], sign: Sign, out: &mut Vec<u8>) {
         return put_varint(out, first);
     }
     let frequent = frequent(values, sign);
-    let mut named = ByValue::with_room(FREQUENT_MAX + 1);
+    let mut named = ByValue::with_capacity(FREQUENT_MAX + 1);
     frequent.iter().enumerate().for_each(|(symbol, value)| *named.number(*value) = symbol as u32 + 1);
     let shift = shift(values, sign, &frequent);
     let mut counts = vec![0_u32; frequent.len() + CLASSES];
@@ -292,7 +292,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn again(values: &[u64], sign: Sign) -> usize {
+    fn encoded_bytes(values: &[u64], sign: Sign) -> usize {
         let mut bytes = Vec::new();
         encode(values, sign, &mut bytes);
         let (mut input, mut out) = (bytes.as_slice(), Vec::new());
@@ -304,9 +304,9 @@ mod tests {
 
     #[test]
     fn repeated_values_need_almost_no_space() {
-        assert!(again(&[4096; 10_000], Sign::Unsigned) < 5);
+        assert!(encoded_bytes(&[4096; 10_000], Sign::Unsigned) < 5);
         let mixed: Vec<u64> = (0..10_000).map(|n| if n % 4 == 0 { 65_536 } else { 4096 }).collect();
-        assert!(again(&mixed, Sign::Unsigned) < 10_000 / 8 + 30);
+        assert!(encoded_bytes(&mixed, Sign::Unsigned) < 10_000 / 8 + 30);
     }
 
     /// Offsets of 4 KiB blocks in 64 GiB: 24 bits each instead of the 36 of a byte offset.
@@ -319,24 +319,24 @@ mod tests {
                 (state >> 40) << 12
             })
             .collect();
-        let bits = again(&offsets, Sign::Unsigned) * 8 / offsets.len();
+        let bits = encoded_bytes(&offsets, Sign::Unsigned) * 8 / offsets.len();
         assert!((24..=25).contains(&bits), "{bits}");
     }
 
     #[test]
-    fn the_extremes_come_back() {
+    fn extreme_values_round_trip() {
         let values = [0, 1, u64::MAX, 1 << 63, (1 << 63) - 1, (1 << 63) | 4096, 5, 5, 5];
-        again(&values, Sign::Unsigned);
-        again(&values, Sign::Signed);
-        again(&[], Sign::Signed);
-        again(&[7, 8], Sign::Unsigned);
+        encoded_bytes(&values, Sign::Unsigned);
+        encoded_bytes(&values, Sign::Signed);
+        encoded_bytes(&[], Sign::Signed);
+        encoded_bytes(&[7, 8], Sign::Unsigned);
     }
 
     proptest! {
         #[test]
-        fn any_values_come_back(values in prop::collection::vec(prop_oneof![any::<u64>(), 0..9_u64, Just(4096)], 0..300)) {
-            again(&values, Sign::Signed);
-            again(&values, Sign::Unsigned);
+        fn any_values_round_trip(values in prop::collection::vec(prop_oneof![any::<u64>(), 0..9_u64, Just(4096)], 0..300)) {
+            encoded_bytes(&values, Sign::Signed);
+            encoded_bytes(&values, Sign::Unsigned);
         }
 
         #[test]

@@ -86,7 +86,7 @@ fn chunks(mut chunks: Chunks) -> Result<Shown, TraceError> {
             used.push(give_back);
         }
         let reader = scope.spawn(move || {
-            let outcome = hand_out(&mut chunks, &raw);
+            let outcome = distribute(&mut chunks, &raw);
             (outcome, chunks)
         });
         // Decoders get chunks in turn, so taking results in turn preserves the order of the file.
@@ -115,7 +115,7 @@ fn chunks(mut chunks: Chunks) -> Result<Shown, TraceError> {
 }
 
 /// Reads chunks, and passes them to decoders in turn.
-fn hand_out(chunks: &mut Chunks, decoders: &[Sender<RawChunk>]) -> Result<(), TraceError> {
+fn distribute(chunks: &mut Chunks, decoders: &[Sender<RawChunk>]) -> Result<(), TraceError> {
     for turn in (0..decoders.len()).cycle() {
         let Some(chunk) = chunks.next_chunk()? else { break };
         if decoders[turn].send(chunk).is_err() {

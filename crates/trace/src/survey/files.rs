@@ -86,7 +86,7 @@ impl Files {
     }
 
     /// Whether nothing contradicts its existence before the recording.
-    pub(super) fn was_there(&self, file: u32) -> bool {
+    pub(super) fn may_have_existed(&self, file: u32) -> bool {
         match self.names[file as usize] {
             Name::Unknown => true,
             // Removed: it existed before that.

@@ -144,7 +144,7 @@ pub fn survey(
         let process = survey.processes.get(task).copied().unwrap_or(0);
         let is_new = [Some(record.file), other].map(|file| file.filter(|file| known.is_unknown(*file)));
         follow(&mut known, &record, process, other);
-        survey.absent.extend(is_new[0].filter(|file| !known.was_there(*file)));
+        survey.absent.extend(is_new[0].filter(|file| !known.may_have_existed(*file)));
         // A rename does not show whether its new name existed before.
         survey.absent.extend(is_new[1].filter(|file| !known.is_unknown(*file)));
     }

@@ -150,7 +150,7 @@ pub fn shares(
         }
     }
     if apart == Apart::Resources {
-        below_what_changes(reader.names().files(), &mut users);
+        join_directory_users(reader.names().files(), &mut users);
         for users in users.iter().filter(|users| users.is_changed) {
             groups.join_all(&users.tasks);
         }
@@ -176,7 +176,7 @@ fn changes(record: &Record) -> bool {
 }
 
 /// Joins the users of a directory's contents with the users that create, remove or rename it.
-fn below_what_changes(files: &[FileName], users: &mut [Users]) {
+fn join_directory_users(files: &[FileName], users: &mut [Users]) {
     let path = |file: &FileName| match file {
         FileName::Path(path) => path.trim_end_matches('/').to_owned(),
         FileName::Device { .. } => String::new(),
