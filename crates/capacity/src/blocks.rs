@@ -1,4 +1,4 @@
-//! Stamped blocks: making and judging them.
+//! Creates and checks stamped blocks.
 
 use crate::tally::Found;
 use crate::{BLOCK_BYTES, TRANSFER_BYTES};
@@ -6,10 +6,10 @@ use plumb_engine::content::{Checksum, ExpectedBlock, Filler, HeaderDifference, S
 use plumb_engine::rng::StreamId;
 use plumb_workload::Content;
 
-/// What direct I/O asks of memory at most.
+/// Upper bound for the memory alignment that direct I/O requires.
 const ALIGNMENT: usize = 4096;
 
-/// Memory for a transfer, aligned for direct I/O.
+/// Transfer memory, aligned for direct I/O.
 pub(crate) struct Buffer {
     memory: Vec<u8>,
     from: usize,
@@ -28,7 +28,7 @@ impl Buffer {
     }
 }
 
-/// Makes and checks stamped blocks. The seed tells the blocks of this run from those of earlier runs.
+/// Creates and checks stamped blocks. The seed distinguishes blocks of this run from those of earlier runs.
 pub(crate) struct Stamps {
     stamper: Stamper,
     filler: Filler,
@@ -37,7 +37,6 @@ pub(crate) struct Stamps {
 
 impl Stamps {
     pub(crate) fn new(seed: u64) -> Stamps {
-        // A block has room for a stamp and content.
         let stamper = match Stamper::new(Checksum::Xxh3, BLOCK_BYTES, seed, 0) {
             Ok(stamper) => stamper,
             Err(_) => unreachable!("a block of 4 KiB has room for a stamp"),
@@ -46,19 +45,19 @@ impl Stamps {
         Stamps { stamper, filler, seed }
     }
 
-    /// Fills the buffer with blocks that belong at `offset`.
+    /// Fills the buffer with the blocks that belong at `offset`.
     pub(crate) fn make(&mut self, offset: u64, buffer: &mut [u8]) {
         self.filler.fill(buffer);
         self.stamper.stamp(0, offset, buffer);
     }
 
-    /// What a block that was read at `offset` is.
+    /// Classifies a block that was read at `offset`.
     pub(crate) fn judge(&self, offset: u64, block: &[u8]) -> Found {
         match self.difference(offset, block) {
             None => Found::Right,
             Some(HeaderDifference::NeverWritten) => Found::Nothing,
             Some(HeaderDifference::OtherSeed { .. }) => Found::Old,
-            // A block of an earlier run, or a damaged one, says nothing about where addresses lead.
+            // A block of an earlier run, or a damaged one, does not show how addresses are mapped.
             Some(HeaderDifference::OtherOffset { found }) => match self.difference(found, block) {
                 None => Found::Elsewhere { belongs_at: found },
                 Some(HeaderDifference::OtherSeed { .. }) => Found::Old,

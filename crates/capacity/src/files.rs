@@ -1,4 +1,4 @@
-//! Files that fill a file system as far as its reserve allows, as one range of bytes.
+//! Files that fill a file system up to its reserve and act as one range of bytes.
 
 use crate::medium::{Direct, Medium};
 use crate::{BLOCK_BYTES, TRANSFER_BYTES};
@@ -9,53 +9,46 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// File systems such as FAT hold no files of 4 GiB.
+/// File systems such as FAT cannot hold files of 4 GiB.
 const FILE_BYTES: u64 = 1 << 30;
 
-/// How much of a file system is checked.
+/// The part of a file system that is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Covered {
-    /// In the files, in bytes.
+    /// Total size of the files, in bytes.
     pub bytes: u64,
-    /// The file system's size, in bytes.
+    /// Size of the file system, in bytes.
     pub of_bytes: u64,
 }
 
-/// Why nothing can be checked there.
+/// Error from preparing the test files.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
-    /// The write guard refuses.
+    /// The write guard refused the directory.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// Its free space cannot be read.
+    /// The free space cannot be determined.
     #[error("cannot read how much of {path} is free: {source}")]
-    Space {
-        /// The directory.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// Its files live in memory.
+    Space { path: PathBuf, source: io::Error },
+    /// The file system keeps its files in memory.
     #[error("{path} is on {kind}, whose files are in memory: there is no device to check")]
     InMemory {
-        /// The directory.
         path: PathBuf,
-        /// The kind of file system.
+        /// Name of the file system type.
         kind: &'static str,
     },
-    /// There is no room.
+    /// The free space does not exceed the reserve.
     #[error("{path} has no room for test data: {} are free, of which {} stay free", size_in_mib(*free_bytes), size_in_mib(*reserve_bytes))]
     Full {
-        /// The directory.
         path: PathBuf,
-        /// Free bytes.
+        /// Free space, in bytes.
         free_bytes: u64,
-        /// Those that no test may take.
+        /// Bytes that must stay free.
         reserve_bytes: u64,
     },
 }
 
-/// The files of a check, in a test directory.
+/// Files of a check, inside a test directory.
 #[derive(Debug)]
 pub struct Files {
     files: Vec<Direct>,
@@ -63,10 +56,10 @@ pub struct Files {
 }
 
 impl Files {
-    /// Makes them, as large as the reserve allows, and empty still.
+    /// Creates the files, still empty, as large as the reserve allows.
     ///
     /// # Errors
-    /// [`FilesError`].
+    /// Returns a [`FilesError`].
     pub fn make(guard: &Guard, directory: &TestDir) -> Result<Files, FilesError> {
         let path = directory.path();
         let unread = |source: io::Error| FilesError::Space { path: path.to_owned(), source };
@@ -76,7 +69,7 @@ impl Files {
         }
         let space = Space::of(&opened).map_err(|error| unread(error.into()))?;
         let space = space.ok_or_else(|| unread(io::ErrorKind::Unsupported.into()))?;
-        // Where blocks lie is written as well.
+        // The map of allocated blocks takes space too.
         let usable = space.headroom_bytes() / 256 * 255 / TRANSFER_BYTES * TRANSFER_BYTES;
         if usable == 0 {
             let (free_bytes, reserve_bytes) = (space.free_bytes, space.floor_bytes());
@@ -92,17 +85,18 @@ impl Files {
         Ok(Files { files, covered: Covered { bytes: usable, of_bytes: space.size_bytes } })
     }
 
-    /// How much they cover.
+    /// Returns the part of the file system that the files cover.
     pub fn covered(&self) -> Covered {
         self.covered
     }
 
-    /// Whether reads go around the page cache.
+    /// Returns `true` if reads bypass the page cache.
     pub fn are_direct(&self) -> bool {
         self.files.iter().all(Direct::is_direct)
     }
 
-    /// The file of an offset, and the offset in it. Transfers do not cross files: both are multiples of 1 MiB.
+    /// Returns the file that holds an offset, and the offset in it. Transfers do not cross files: both
+    /// are multiples of 1 MiB.
     fn file_of(&mut self, offset: u64) -> io::Result<(&mut Direct, u64)> {
         let number = (offset / FILE_BYTES) as usize;
         let file = self.files.get_mut(number).ok_or(io::ErrorKind::InvalidInput)?;

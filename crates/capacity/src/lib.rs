@@ -1,10 +1,12 @@
-//! Whether storage holds as many bytes as it claims. Counterfeit flash claims more than it has: what is written beyond lands on
-//! earlier blocks (*wraps around*), is lost, or is answered from a small cache until that is full.
+//! Tests whether storage holds as many bytes as it claims. Counterfeit flash claims more than it has. Data written
+//! past its real end lands on earlier blocks (*wraps around*), is lost, or is served from a small cache until that is
+//! full.
 //!
-//! Every 4 KiB get a stamp that says where they belong ([`plumb_engine::content`]). First a [`probe`](probe::probe) writes a few hundred
-//! of them, chosen so that each likely real size would show, and reads them back behind a cache's worth of other writes: seconds. Then
-//! all of the space is written in the order of a keyed permutation and read back in that of another, in constant memory; only
-//! that proves that all is there.
+//! Each 4 KiB block gets a stamp with the offset where it belongs ([`plumb_engine::content`]). A
+//! [`probe`](probe::probe) first writes a few hundred blocks, chosen so that each likely real size would show. It
+//! then writes enough to flush a cache and reads the blocks back. This takes seconds. The full check then writes the
+//! whole space in the order of a keyed permutation and reads it back in the order of another one, in constant memory.
+//! Only the full check proves that the capacity is real.
 
 mod blocks;
 mod files;
@@ -21,25 +23,21 @@ pub use pass::{Pass, Progress, Step, check};
 pub use probe::{Probe, probe};
 pub use tally::{Tally, Verdict};
 
-/// Bytes with a stamp of their own.
+/// Size of a stamped block.
 pub const BLOCK_BYTES: u64 = 4096;
 
-/// Bytes of a transfer.
 pub(crate) const TRANSFER_BYTES: u64 = 1 << 20;
 
-/// Why a check did not come to its end.
+/// Error that ends a check early.
 #[derive(Debug, thiserror::Error)]
 pub enum CapacityError {
-    /// It holds not even one block.
-    #[error("{bytes} bytes are too few: a block has {BLOCK_BYTES}")]
-    TooSmall {
-        /// What it claims.
-        bytes: u64,
-    },
-    /// What was written cannot be made durable.
-    #[error("what was written cannot be flushed: {0}")]
+    /// The storage is smaller than one block.
+    #[error("{bytes} bytes is less than one block of {BLOCK_BYTES} bytes")]
+    TooSmall { bytes: u64 },
+    /// Written data cannot be made durable.
+    #[error("cannot flush the written data: {0}")]
     Flush(#[source] std::io::Error),
-    /// The user interrupted it.
+    /// The user interrupted the check.
     #[error("interrupted")]
     Interrupted,
 }

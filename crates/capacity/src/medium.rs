@@ -1,4 +1,4 @@
-//! What is checked: a range of bytes that can be written and read.
+//! Storage under test: a range of bytes that can be written and read.
 
 use plumb_guard::{GuardedFile, IoMode};
 use rustix::fs::{Advice, fadvise};
@@ -9,29 +9,29 @@ use std::os::unix::fs::FileExt;
 
 /// Storage that claims a size.
 pub trait Medium {
-    /// What it claims, in bytes.
+    /// Returns the claimed size in bytes.
     fn bytes(&self) -> u64;
 
     /// Writes at an offset. Offset and length are multiples of [`crate::BLOCK_BYTES`].
     ///
     /// # Errors
-    /// Those of the system.
+    /// Returns any error of the system call.
     fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()>;
 
-    /// Reads at an offset.
+    /// Reads `data.len()` bytes at an offset.
     ///
     /// # Errors
-    /// Those of the system; data that ends early.
+    /// Returns the system's error, or an error if the data ends early.
     fn read(&mut self, offset: u64, data: &mut [u8]) -> io::Result<()>;
 
-    /// Makes durable what was written, and forgets what this machine's memory keeps of it.
+    /// Makes written data durable and drops it from this machine's page cache.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Returns any error of the system call.
     fn settle(&mut self) -> io::Result<()>;
 }
 
-/// An open file or device that passed the guard, around the page cache where the file system can.
+/// An open file or device that passed the write guard. Bypasses the page cache where the file system supports it.
 #[derive(Debug)]
 pub struct Direct {
     file: GuardedFile,
@@ -40,13 +40,13 @@ pub struct Direct {
 }
 
 impl Direct {
-    /// It claims `bytes`.
+    /// Wraps a file that claims `bytes`.
     pub fn new(file: GuardedFile, bytes: u64) -> Direct {
         let mode = if file.set_mode(IoMode::Direct).is_ok() { IoMode::Direct } else { IoMode::Buffered };
         Direct { file, bytes, mode }
     }
 
-    /// Whether reads go around the page cache.
+    /// Returns `true` if reads bypass the page cache.
     pub fn is_direct(&self) -> bool {
         self.mode == IoMode::Direct
     }
@@ -71,7 +71,7 @@ impl Medium for Direct {
 
     fn settle(&mut self) -> io::Result<()> {
         self.file().sync_data()?;
-        // All of the file. Where the page cache is gone around, there is nothing in it.
+        // Drops the whole file. With direct I/O the page cache holds nothing.
         Ok(fadvise(self.file.as_fd(), 0, None, Advice::DontNeed)?)
     }
 }

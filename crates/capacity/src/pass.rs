@@ -1,4 +1,4 @@
-//! The whole space: written in one order, read back in another.
+//! The full check: writes the whole space in one order and reads it back in another.
 
 use crate::blocks::{Buffer, Stamps};
 use crate::medium::Medium;
@@ -8,42 +8,37 @@ use plumb_engine::rng::{Purpose, StreamId};
 use plumb_engine::source::plumb::Permutation;
 use std::time::{Duration, Instant};
 
-/// What goes on.
+/// Step of a full check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Blocks are written.
     Writing,
-    /// Blocks are read and compared.
+    /// Reading blocks back and comparing them.
     Reading,
 }
 
-/// How far a step has come.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress {
-    /// Which one.
     pub step: Step,
-    /// Bytes done.
+    /// Bytes done in this step.
     pub done_bytes: u64,
-    /// Bytes to do.
+    /// Bytes of the whole step.
     pub total_bytes: u64,
 }
 
-/// What a pass over the whole space found.
+/// Result of a full check.
 #[derive(Debug, Clone, Copy)]
 pub struct Pass {
-    /// The blocks.
     pub tally: Tally,
-    /// How long the writes took, with the flush behind them.
+    /// Duration of the writes and the flush after them.
     pub writing: Duration,
-    /// How long the reads took.
     pub reading: Duration,
 }
 
-/// Writes all of the space and reads it back. Blocks that cannot be written or read are counted, and do not end the check. `goes_on`
+/// Writes the whole space and reads it back. Counts blocks that cannot be written or read and continues. `goes_on`
 /// gets the progress and returns whether to continue.
 ///
 /// # Errors
-/// It is interrupted, has no room for a block, or cannot be flushed.
+/// Returns an error if the check is interrupted, the space is smaller than one block, or a flush fails.
 pub fn check(
     medium: &mut dyn Medium,
     seed: u64,
@@ -69,7 +64,8 @@ pub fn check(
         let data = buffer.first(length);
         stamps.make(offset, data);
         if medium.write(offset, data).is_err() {
-            // Of a transfer that fails, only some blocks may be bad. What was not written is not there when it is read.
+            // Only some blocks of a failed transfer may be bad, so retry block by block. A block that stays unwritten
+            // shows up when it is read.
             for (block, at) in data.chunks_exact(BLOCK_BYTES as usize).zip((offset..).step_by(BLOCK_BYTES as usize)) {
                 let _ = medium.write(at, block);
             }
@@ -90,7 +86,7 @@ pub fn check(
             judge(&stamps, offset, data, &mut tally);
             continue;
         }
-        // As with writes.
+        // Retry block by block, as for writes.
         for at in (offset..offset + length).step_by(BLOCK_BYTES as usize) {
             let block = buffer.first(BLOCK_BYTES);
             let found = medium.read(at, block).map_or(Found::Failed, |()| stamps.judge(at, block));
@@ -100,7 +96,7 @@ pub fn check(
     Ok(Pass { tally, writing, reading: begun.elapsed() })
 }
 
-/// Number, offset and length of each transfer, in order.
+/// Returns the number, offset and length of each transfer, in order.
 fn transfers_of(order: &Permutation, count: u64, bytes: u64) -> impl Iterator<Item = (u64, u64, u64)> {
     (0..count).map(move |index| {
         let offset = order.of(index) * TRANSFER_BYTES;

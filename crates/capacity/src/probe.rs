@@ -1,9 +1,10 @@
-//! A few blocks that would show a lie: seconds instead of hours. It finds what is wrong with likely sizes; it proves nothing where it
-//! finds nothing.
+//! A quick probe of a few blocks: seconds instead of hours. It detects fake capacity at likely real sizes. A clean
+//! result proves nothing.
 //!
-//! For each likely real size one block is written that many bytes behind a common *base*: if addresses wrap around there, the base is
-//! overwritten. Others are spread over the space, as what is written behind the real end is lost. Then a stretch of other blocks is
-//! written, so that a small cache of the device no longer holds the first ones, and all are read back.
+//! For each likely real size, one block is written that many bytes after a common *base*. If addresses wrap around at
+//! that size, the block overwrites the base. More blocks are spread over the space, because data written past the
+//! real end may be lost. Then a stretch of other blocks is written, so that a small cache in the device no longer
+//! holds the first ones. Finally all blocks are read back.
 
 use crate::blocks::{Buffer, Stamps};
 use crate::medium::Medium;
@@ -11,70 +12,67 @@ use crate::tally::{Found, Tally, Verdict};
 use crate::{BLOCK_BYTES, CapacityError, TRANSFER_BYTES};
 use std::time::{Duration, Instant};
 
-/// Where the base lies, in bytes.
+/// Offset of the base block, in bytes.
 const BASE: u64 = TRANSFER_BYTES;
 
-/// The least real size that is looked for: a controller with less is none.
+/// Smallest real size to look for. No real controller has less.
 const LEAST_BYTES: u64 = 1 << 22;
 
-/// So much is written between, from here, in bytes: more than the caches of sticks and cards hold.
-const BETWEEN: std::ops::Range<u64> = 2 << 20..66 << 20;
+/// Range of offsets, in bytes, written to flush the device's cache. Larger than the caches of sticks and cards.
+const CACHE_FLUSH: std::ops::Range<u64> = 2 << 20..66 << 20;
 
-/// Parts of the space whose ends get a block.
+/// Number of parts of the space. A block is written at the end of each.
 const PARTS: u64 = 64;
 
-/// What a probe found.
 #[derive(Debug, Clone, Copy)]
 pub struct Probe {
-    /// The blocks.
     pub tally: Tally,
-    /// What follows, with the end of the space that is there found to a block.
+    /// The conclusion. For [`Verdict::Ends`] the end is exact to one block.
     pub verdict: Verdict,
-    /// How long it took.
     pub took: Duration,
 }
 
-/// Asks the few blocks, and where some are wrong, as many more as finding the real end takes. `goes_on` returns
-/// whether to continue.
+/// Writes and reads a few blocks. If some are wrong, tests as many more as it takes to find the real end.
+/// `goes_on` returns whether to continue.
 ///
 /// # Errors
-/// It is interrupted, the space has no room for a block, or it cannot be flushed.
+/// Returns an error if the probe is interrupted, the space is smaller than one block, or a flush fails.
 pub fn probe(medium: &mut dyn Medium, seed: u64, goes_on: &mut dyn FnMut() -> bool) -> Result<Probe, CapacityError> {
     let begun = Instant::now();
     let bytes = medium.bytes() / BLOCK_BYTES * BLOCK_BYTES;
     if bytes == 0 {
         return Err(CapacityError::TooSmall { bytes: medium.bytes() });
     }
-    let mut asked = Asked { medium, stamps: Stamps::new(seed), buffer: Buffer::new() };
+    let mut prober = Prober { medium, stamps: Stamps::new(seed), buffer: Buffer::new() };
     let places = places(bytes);
     for place in &places {
-        asked.write(*place);
+        prober.write(*place);
     }
-    let between = BETWEEN.start..BETWEEN.end.min(bytes / 2).max(BETWEEN.start);
+    let between = CACHE_FLUSH.start..CACHE_FLUSH.end.min(bytes / 2).max(CACHE_FLUSH.start);
     for offset in between.step_by(TRANSFER_BYTES as usize) {
         if !goes_on() {
             return Err(CapacityError::Interrupted);
         }
         let length = TRANSFER_BYTES.min(bytes.saturating_sub(offset));
-        let data = asked.buffer.first(length);
-        asked.stamps.make(offset, data);
-        let _ = asked.medium.write(offset, data);
+        let data = prober.buffer.first(length);
+        prober.stamps.make(offset, data);
+        let _ = prober.medium.write(offset, data);
     }
-    asked.settle()?;
+    prober.settle()?;
     let mut tally = Tally::default();
     for place in &places {
         if !goes_on() {
             return Err(CapacityError::Interrupted);
         }
-        tally.add(*place, asked.read(*place));
+        tally.add(*place, prober.read(*place));
     }
     let verdict = match tally.verdict() {
         Verdict::Ends { holds_bytes } => {
             let beyond = tally.first_wrong.unwrap_or(bytes);
-            Verdict::Ends { holds_bytes: asked.end_between(holds_bytes, beyond, goes_on)? }
+            Verdict::Ends { holds_bytes: prober.end_between(holds_bytes, beyond, goes_on)? }
         }
-        // Seen in a few blocks, a wrong one may have been misdirected once.
-        Verdict::Wraps { holds_bytes } if !asked.wraps_after(holds_bytes)? => {
+        // Only a few blocks were tested. A single misdirected write looks the same.
+        Verdict::Wraps { holds_bytes } if !prober.wraps_after(holds_bytes)? => {
             Verdict::Damaged { wrong_bytes: tally.wrong_bytes() }
         }
         other => other,
@@ -82,16 +80,16 @@ pub fn probe(medium: &mut dyn Medium, seed: u64, goes_on: &mut dyn FnMut() -> bo
     Ok(Probe { tally, verdict, took: begun.elapsed() })
 }
 
-/// Where blocks are written, each once, the base first.
+/// Returns the offsets to write, each once, the base first.
 fn places(bytes: u64) -> Vec<u64> {
     let last = bytes - BLOCK_BYTES;
     let base = BASE.min(last);
-    let behind_base = sizes(bytes).into_iter().filter_map(|size| base.checked_add(size));
+    let past_base = sizes(bytes).into_iter().filter_map(|size| base.checked_add(size));
     let spread = (0..=PARTS).map(|part| (u128::from(last) * u128::from(part) / u128::from(PARTS)) as u64);
-    let mut places: Vec<u64> = behind_base
+    let mut places: Vec<u64> = past_base
         .chain(spread)
         .map(|place| place / BLOCK_BYTES * BLOCK_BYTES)
-        .filter(|place| *place <= last && *place != base && !BETWEEN.contains(place))
+        .filter(|place| *place <= last && *place != base && !CACHE_FLUSH.contains(place))
         .collect();
     places.sort_unstable();
     places.dedup();
@@ -99,24 +97,24 @@ fn places(bytes: u64) -> Vec<u64> {
     places
 }
 
-/// Sizes that flash really has: powers of two, and what lies between them in quarters; and powers of two of megabytes.
+/// Returns sizes that real flash has: powers of two and the quarters between them, and powers of two of megabytes.
 fn sizes(bytes: u64) -> Vec<u64> {
     let binary = (20..63).flat_map(|power| [4, 5, 6, 7].map(|quarters| (quarters << power) / 4));
     let decimal = (0..43).map(|power| 1_000_000 << power);
     binary.chain(decimal).filter(|size| (LEAST_BYTES..bytes).contains(size)).collect()
 }
 
-struct Asked<'a> {
+struct Prober<'a> {
     medium: &'a mut dyn Medium,
     stamps: Stamps,
     buffer: Buffer,
 }
 
-impl Asked<'_> {
+impl Prober<'_> {
     fn write(&mut self, offset: u64) {
         let block = self.buffer.first(BLOCK_BYTES);
         self.stamps.make(offset, block);
-        // What was not written is not there when it is read.
+        // A failed write shows up when the block is read.
         let _ = self.medium.write(offset, block);
     }
 
@@ -129,7 +127,7 @@ impl Asked<'_> {
         self.medium.settle().map_err(CapacityError::Flush)
     }
 
-    /// Whether a write that many bytes behind the first block overwrites it.
+    /// Returns `true` if a write that many bytes after the first block overwrites it.
     fn wraps_after(&mut self, bytes: u64) -> Result<bool, CapacityError> {
         self.write(0);
         self.write(bytes);
@@ -137,7 +135,7 @@ impl Asked<'_> {
         Ok(self.read(0) == Found::Elsewhere { belongs_at: bytes })
     }
 
-    /// Where the space that is there ends, by halves: up to `right` it is, at `wrong` it is not.
+    /// Finds the end of the real space by bisection: blocks before `right` exist, the block at `wrong` does not.
     fn end_between(&mut self, right: u64, wrong: u64, goes_on: &mut dyn FnMut() -> bool) -> Result<u64, CapacityError> {
         let (mut right, mut wrong) = (right / BLOCK_BYTES, wrong / BLOCK_BYTES);
         while right < wrong {

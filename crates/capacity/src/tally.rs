@@ -1,67 +1,64 @@
-//! What was found, added up in constant memory, and what follows from it.
+//! Counts the outcome of each block in constant memory and draws the conclusion.
 
 use crate::BLOCK_BYTES;
 use plumb_engine::math::gcd;
 
-/// What a block turned out to be.
+/// Outcome of reading one block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// What was written there.
+    /// The block holds the written data.
     Right,
-    /// Zeros.
+    /// The block is all zeros.
     Nothing,
-    /// A block that belongs at another offset.
+    /// The block belongs at another offset.
     Elsewhere { belongs_at: u64 },
-    /// What an earlier check wrote: this one's write is lost.
+    /// The block is from an earlier check: this check's write is lost.
     Old,
-    /// Data that is neither: damaged, or never written by us.
+    /// Any other data: damaged, or never written by a check.
     Other,
-    /// It could not be written or read.
+    /// The block could not be written or read.
     Failed,
 }
 
-/// How many blocks were what, and where.
+/// Number and position of the blocks by outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Bytes that came back as written.
     pub right_bytes: u64,
     /// Bytes that came back as zeros.
     pub nothing_bytes: u64,
-    /// Bytes that belong elsewhere.
+    /// Bytes that belong at another offset.
     pub elsewhere_bytes: u64,
-    /// Bytes that an earlier check wrote: this one's writes are lost.
+    /// Bytes from an earlier check: this check's writes are lost.
     pub old_bytes: u64,
-    /// Bytes with other content: damaged, or never written by a check.
+    /// Bytes with any other content: damaged, or never written by a check.
     pub other_bytes: u64,
     /// Bytes that could not be written or read.
     pub failed_bytes: u64,
-    /// Where the first wrong block lies, in bytes.
+    /// Offset of the first wrong block, in bytes. `None` if no block is wrong.
     pub first_wrong: Option<u64>,
-    /// Behind the last right block, in bytes.
+    /// Offset after the last right block, in bytes.
     pub right_until: u64,
-    /// The greatest common divisor of the distances between where blocks were found and where they belong, in bytes.
+    /// Greatest common divisor of the distances between where blocks were found and where they belong, in bytes.
     pub distance: Option<u64>,
 }
 
-/// What follows.
+/// Conclusion from the outcomes of all blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// All that was asked is right.
+    /// All tested blocks are right.
     Holds,
-    /// Addresses wrap around: an offset leads to the same place as the one `holds_bytes` below it, so that later writes overwrite
-    /// earlier ones.
+    /// Addresses wrap around: an offset maps to the same place as the one `holds_bytes` below it, so
+    /// later writes overwrite earlier ones.
     Wraps {
-        /// What it really holds, in bytes; where it is judged by few blocks, at most so much.
+        /// Real size in bytes. An upper bound if only a few blocks were tested.
         holds_bytes: u64,
     },
-    /// What is written behind this is lost.
-    Ends {
-        /// What it really holds, in bytes.
-        holds_bytes: u64,
-    },
-    /// Wrong blocks lie between right ones: it is damaged, whatever it holds.
+    /// Data written past this size is lost.
+    Ends { holds_bytes: u64 },
+    /// Wrong blocks lie between right ones: the storage is damaged. Its real size is unknown.
     Damaged {
-        /// Bytes that are wrong.
+        /// Bytes of wrong blocks.
         wrong_bytes: u64,
     },
 }
@@ -88,22 +85,23 @@ impl Tally {
         }
     }
 
-    /// All blocks that were asked, in bytes.
+    /// Returns the total size of the tested blocks, in bytes.
     pub fn asked_bytes(&self) -> u64 {
         self.right_bytes + self.wrong_bytes()
     }
 
-    /// Those that were not what was written, in bytes.
+    /// Returns the total size of the wrong blocks, in bytes.
     pub fn wrong_bytes(&self) -> u64 {
         self.nothing_bytes + self.elsewhere_bytes + self.old_bytes + self.other_bytes + self.failed_bytes
     }
 
-    /// What follows from them.
+    /// Draws the conclusion from the counts.
     pub fn verdict(&self) -> Verdict {
         let damaged = Verdict::Damaged { wrong_bytes: self.wrong_bytes() };
         match (self.first_wrong, self.distance) {
             (None, _) => Verdict::Holds,
-            // Where addresses wrap around, no more can be right than is there. A single misdirected write leaves more.
+            // With wrap-around, the right blocks cannot exceed the real size. After a single misdirected write they
+            // do.
             (Some(_), Some(distance)) if self.right_bytes <= distance => Verdict::Wraps { holds_bytes: distance },
             (Some(first), None) if first >= self.right_until => Verdict::Ends { holds_bytes: self.right_until },
             (Some(_), _) => damaged,

@@ -1,4 +1,4 @@
-//! Storage that lies, in memory.
+//! Simulated storage that lies about its size, in memory.
 
 use crate::{BLOCK_BYTES, Medium, Verdict, check, probe};
 use proptest::prelude::*;
@@ -10,23 +10,23 @@ const MIB: u64 = 1 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lie {
     None,
-    /// Addresses wrap around behind the real end.
+    /// Addresses wrap around after the real end.
     Wraps,
-    /// What is written behind it is lost.
+    /// Data written past the real end is lost.
     Drops,
-    /// So is it, but the last blocks written are answered from a cache.
+    /// Data written past the real end is lost, but a cache serves the last blocks written.
     Caches {
         blocks: usize,
     },
-    /// One block fails.
+    /// Accesses to one block fail.
     Fails {
         at: u64,
     },
-    /// A byte of one block changes.
+    /// One byte of one block changes.
     Damages {
         at: u64,
     },
-    /// One block is written to another place, once.
+    /// One write lands at another offset, once.
     Misdirects {
         from: u64,
         to: u64,
@@ -104,64 +104,73 @@ impl Medium for Liar {
     }
 }
 
-fn whole(claims: u64, real: u64, lie: Lie) -> Verdict {
+fn check_verdict(claims: u64, real: u64, lie: Lie) -> Verdict {
     check(&mut Liar::new(claims, real, lie), 7, &mut |_| true).unwrap().tally.verdict()
 }
 
-fn asked(claims: u64, real: u64, lie: Lie) -> Verdict {
+fn probe_verdict(claims: u64, real: u64, lie: Lie) -> Verdict {
     probe(&mut Liar::new(claims, real, lie), 7, &mut || true).unwrap().verdict
 }
 
-// Protects: whoever tells the truth is believed, whatever the size.
+// Protects: honest storage passes at any size.
 #[test]
 fn honest_storage_holds_what_it_claims() {
     for claims in [BLOCK_BYTES, MIB - BLOCK_BYTES, MIB, 3 * MIB + 4096, 40 * MIB + 511] {
-        assert_eq!(whole(claims, claims, Lie::None), Verdict::Holds, "{claims}");
-        assert_eq!(asked(claims, claims, Lie::None), Verdict::Holds, "{claims}");
+        assert_eq!(check_verdict(claims, claims, Lie::None), Verdict::Holds, "{claims}");
+        assert_eq!(probe_verdict(claims, claims, Lie::None), Verdict::Holds, "{claims}");
     }
-    assert_eq!(asked(4 << 40, 4 << 40, Lie::None), Verdict::Holds);
+    assert_eq!(probe_verdict(4 << 40, 4 << 40, Lie::None), Verdict::Holds);
 }
 
-// Protects: the probe finds sticks that claim 64 GB to 2 TB with the chips that such sticks have, and their real size.
+// Protects: the probe detects sticks that claim 64 GB to 2 TB, with the chips that such sticks have, and finds their
+// real size.
 #[test]
 fn the_probe_finds_likely_sizes() {
     for (claims, real) in
         [(64_000_000_000, 8 << 30), (2_000_000_000_000, 32 << 30), (128 << 30, 7 << 30), (64 << 30, 16_000_000_000)]
     {
         let (claims, real) = (claims / BLOCK_BYTES * BLOCK_BYTES, real / BLOCK_BYTES * BLOCK_BYTES);
-        assert_eq!(asked(claims, real, Lie::Drops), Verdict::Ends { holds_bytes: real }, "{claims} {real} drops");
+        assert_eq!(
+            probe_verdict(claims, real, Lie::Drops),
+            Verdict::Ends { holds_bytes: real },
+            "{claims} {real} drops"
+        );
         let cached = Lie::Caches { blocks: 4096 };
         assert!(
-            matches!(asked(claims, real, cached), Verdict::Ends { .. }),
-            "{claims} {real} behind a cache of 16 MiB"
+            matches!(probe_verdict(claims, real, cached), Verdict::Ends { .. }),
+            "{claims} {real} with a cache of 16 MiB"
         );
     }
     for (claims, real) in [(64_000_000_000, 8 << 30), (2_000_000_000_000, 32 << 30), (128 << 30, 7 << 30)] {
-        assert_eq!(asked(claims, real, Lie::Wraps), Verdict::Wraps { holds_bytes: real }, "{claims} {real} wraps");
+        assert_eq!(
+            probe_verdict(claims, real, Lie::Wraps),
+            Verdict::Wraps { holds_bytes: real },
+            "{claims} {real} wraps"
+        );
     }
 }
 
-// Protects: one bad block in good storage is damage, and not the end of it.
+// Protects: one bad block in good storage is reported as damage, not as the end of the storage.
 #[test]
 fn a_bad_block_is_damage() {
     for lie in [Lie::Fails { at: 5 * MIB }, Lie::Damages { at: 5 * MIB }] {
-        assert_eq!(whole(16 * MIB, 16 * MIB, lie), Verdict::Damaged { wrong_bytes: BLOCK_BYTES }, "{lie:?}");
+        assert_eq!(check_verdict(16 * MIB, 16 * MIB, lie), Verdict::Damaged { wrong_bytes: BLOCK_BYTES }, "{lie:?}");
     }
 }
 
-// Protects good storage: a write that went astray once is damage, and not a wrap-around, in both looks.
+// Protects good storage: the probe and the full check report one misdirected write as damage, not as wrap-around.
 #[test]
 fn a_misdirected_write_is_damage() {
     let (claims, last) = (64 << 30, (64 << 30) - BLOCK_BYTES);
-    let probed = asked(claims, claims, Lie::Misdirects { from: last, to: MIB });
+    let probed = probe_verdict(claims, claims, Lie::Misdirects { from: last, to: MIB });
     assert!(matches!(probed, Verdict::Damaged { .. }), "{probed:?}");
     for (from, to) in [(5 * MIB, 2 * MIB), (2 * MIB, 5 * MIB)] {
-        let found = whole(16 * MIB, 16 * MIB, Lie::Misdirects { from, to });
+        let found = check_verdict(16 * MIB, 16 * MIB, Lie::Misdirects { from, to });
         assert!(matches!(found, Verdict::Damaged { .. }), "{found:?}");
     }
 }
 
-// Protects: blocks that earlier checks of another layout left at other places are no wrap-around.
+// Protects: misplaced blocks that an earlier check with another layout left are not taken for wrap-around.
 #[test]
 fn an_earlier_runs_blocks_elsewhere_are_old() {
     let mut liar = Liar::new(8 * MIB, 8 * MIB, Lie::None);
@@ -172,20 +181,20 @@ fn an_earlier_runs_blocks_elsewhere_are_old() {
     assert_eq!((tally.old_bytes, tally.distance), (8 * MIB, None));
 }
 
-// Protects: blocks of an earlier run are not taken for this run's where nothing was written.
+// Protects: where nothing was written, blocks of an earlier run do not pass for this run's.
 #[test]
 fn an_earlier_runs_blocks_are_old() {
     let mut liar = Liar::new(8 * MIB, 8 * MIB, Lie::None);
     check(&mut liar, 1, &mut |_| true).unwrap();
-    // From now on nothing is taken.
+    // From now on all writes are lost.
     liar.real = 0;
     let tally = check(&mut liar, 2, &mut |_| true).unwrap().tally;
     assert_eq!((tally.old_bytes, tally.right_bytes), (8 * MIB, 0));
 }
 
-// Protects: an interruption ends it at once.
+// Protects: an interruption ends the check at once.
 #[test]
-fn it_ends_when_told() {
+fn an_interruption_ends_the_check_at_once() {
     let mut liar = Liar::new(8 * MIB, 8 * MIB, Lie::None);
     assert!(matches!(check(&mut liar, 1, &mut |_| false), Err(crate::CapacityError::Interrupted)));
     assert!(matches!(probe(&mut liar, 1, &mut || false), Err(crate::CapacityError::Interrupted)));
@@ -194,12 +203,12 @@ fn it_ends_when_told() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    // Protects: the whole pass finds any lie, whatever the real size is, and says what it really holds.
+    // Protects: the full check detects any lie at any real size, and reports that size.
     #[test]
     fn the_whole_pass_finds_any_size(real in 1u64..4096, more in 1u64..4096) {
         let (claims, real) = ((real + more) * BLOCK_BYTES, real * BLOCK_BYTES);
-        prop_assert_eq!(whole(claims, real, Lie::Drops), Verdict::Ends { holds_bytes: real });
-        let found = whole(claims, real, Lie::Wraps);
+        prop_assert_eq!(check_verdict(claims, real, Lie::Drops), Verdict::Ends { holds_bytes: real });
+        let found = check_verdict(claims, real, Lie::Wraps);
         prop_assert!(matches!(found, Verdict::Wraps { holds_bytes } if holds_bytes == real), "{:?}", found);
     }
 }

@@ -1,11 +1,12 @@
-//! What ranks cost each other: the time of a roster, a barrier, a broadcast and a reduction, for docs/scale.md.
+//! Measures the cost of communication between ranks for docs/scale.md: a roster, a barrier,
+//! a broadcast and a reduction.
 //!
 //! ```text
 //! cargo build --release -p plumb-cluster --example cost
 //! mpirun -n 16 target/release/examples/cost [BYTES]
 //! ```
-//! `BYTES` is the length of each rank's report, 32768 by default. `cost star HOSTS [BYTES]` starts as many hosts as threads, each with a
-//! connection over loopback to the one that leads.
+//! `BYTES` is the length of each rank's report, 32768 by default. `cost star HOSTS [BYTES]` runs the hosts as
+//! threads, each with a loopback connection to the leader.
 
 use plumb_cluster::star::{Greeting, Link, PATIENCE, Star};
 use plumb_cluster::{
@@ -30,7 +31,7 @@ impl Reduction for Longest {
     }
 }
 
-/// The shortest and the median of some times of this, µs.
+/// Returns the shortest and the median duration of some calls, in µs.
 fn times_us(times: u32, mut once: impl FnMut()) -> String {
     let mut all: Vec<f64> = (0..times)
         .map(|_| {
@@ -43,7 +44,7 @@ fn times_us(times: u32, mut once: impl FnMut()) -> String {
     format!("{:.0} µs (median {:.0})", all[0], all[all.len() / 2])
 }
 
-/// Hosts without MPI: rank 0 leads, each of the others is a thread.
+/// Runs hosts without MPI: rank 0 leads, and each other rank is a thread.
 fn star(hosts: u32, length: usize) -> Result<(), Box<dyn std::error::Error>> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let link = |stream: TcpStream| -> std::io::Result<Link> {
@@ -83,7 +84,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// What each step takes, printed by rank 0.
+/// Measures each step. Rank 0 prints the results.
 fn measure(cluster: &dyn Cluster, started: f64, length: usize) {
     let met = Instant::now();
     let roster = Roster::of_all(cluster, Member::this(), &wait_forever);

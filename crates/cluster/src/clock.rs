@@ -1,34 +1,34 @@
-//! The monotonic clock of a rank, and how it is read as rank 0's.
+//! The monotonic clock of a rank, and its conversion to rank 0's clock.
 
-/// What has to be added to a rank's monotonic clock to get rank 0's.
+/// Difference between rank 0's monotonic clock and a rank's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ClockOffset {
-    /// The difference, ns.
+    /// Nanoseconds to add to the rank's clock to get rank 0's.
     pub ns: i64,
-    /// It is no farther off than this, ns: half the shortest round trip of each step up the tree.
+    /// Upper bound of the error, ns: half the shortest round trip of each step up the tree.
     pub within_ns: u64,
 }
 
 impl ClockOffset {
-    /// A time of rank 0's clock, on this rank's own, ns.
+    /// Converts a time of rank 0's clock to this rank's own, ns.
     pub fn to_own_ns(self, of_rank_0: u64) -> u64 {
         of_rank_0.saturating_add_signed(self.ns.saturating_neg())
     }
 
-    /// A time of this rank's clock, on rank 0's, ns.
+    /// Converts a time of this rank's clock to rank 0's, ns.
     pub fn to_rank_0_ns(self, own: u64) -> u64 {
         own.saturating_add_signed(self.ns)
     }
 }
 
-/// `CLOCK_MONOTONIC`, ns.
+/// Reads `CLOCK_MONOTONIC`, in ns.
 pub fn monotonic_ns() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     (time.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(time.tv_nsec as u64)
 }
 
-/// Waits until a time of this rank's own monotonic clock: asleep, but for the last 100 µs. Not for longer than a second, whatever
-/// the time says: a wrong clock must not stop a run.
+/// Waits until a time of this rank's own monotonic clock: sleeps, and spins for the last 100 µs. Waits at most one
+/// second, so that a wrong clock cannot stop a run.
 pub fn wait_until_ns(own_ns: u64) {
     const AWAKE_NS: u64 = 100_000;
     const LONGEST_NS: u64 = 1_000_000_000;

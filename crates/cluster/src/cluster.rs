@@ -1,176 +1,180 @@
-//! The interface: what carries bytes, and what is made of it.
+//! The transport interface, and the collective operations built on it.
 
 use crate::clock;
 use crate::error::ClusterError;
 use crate::tree;
 use std::time::Duration;
 
-/// Whether to wait on for this rank; asked again and again, with how long it has been waited.
+/// Decides whether to keep waiting for a rank. Called repeatedly with the time waited so far.
 pub type Patience<'a> = dyn Fn(u32, Duration) -> bool + 'a;
 
-/// Waits for as long as it takes.
+/// A [`Patience`] that never gives up.
 pub fn wait_forever(_rank: u32, _waited: Duration) -> bool {
     true
 }
 
-/// How a rank leaves the others.
+/// Reason and manner in which a rank leaves the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leave {
-    /// All have come to the end.
+    /// All ranks finished.
     Together,
-    /// Somebody does not answer: whatever still runs is ended, with this exit code.
+    /// A rank does not answer: kill all processes that still run, with this exit code.
     Abort(u8),
-    /// Somebody does not answer, and another rank ends whatever still runs.
+    /// A rank does not answer, and another rank kills the remaining processes.
     Alone,
 }
 
-/// Why what all do is to end.
+/// Reason to end the shared run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndCause {
-    /// A rank has said so.
+    /// A rank has announced the end.
     Announced,
     /// This rank does not answer.
     Silent(u32),
 }
 
-/// How a rank comes to a barrier.
+/// State in which a rank arrives at a barrier.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Arrival {
-    /// It is ready to go on.
+    /// The rank is ready to continue.
     Ready,
-    /// It cannot go on, for this reason; then no rank does.
+    /// The rank cannot continue, for this reason. Then no rank does.
     Ends(String),
 }
 
-/// What a barrier decides for all.
+/// Decision of a barrier, for all ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Release {
-    /// All go on at this time of rank 0's clock, ns.
+    /// All ranks continue at this time of rank 0's clock, ns.
     At(u64),
-    /// None does, because of these ranks; at most [`REASONS_MAX`] of them.
+    /// No rank continues, because of these ranks; at most [`REASONS_MAX`] of them.
     End(Vec<Ending>),
 }
 
-/// A rank that ends what all do.
+/// A rank that ends the shared run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ending {
-    /// Which.
     pub rank: u32,
-    /// It said so itself, or does not answer.
+    /// Whether the rank reported a failure or went silent.
     pub kind: EndingKind,
-    /// Why, in words.
+    /// Human-readable reason.
     pub why: String,
 }
 
-/// How a rank ends what all do.
+/// How a rank ends the shared run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndingKind {
-    /// It said that it cannot go on.
+    /// The rank reported that it cannot continue.
     Said,
-    /// It does not answer: whoever waits for it waits for ever.
+    /// The rank does not answer: waiting for it would never end.
     Silent,
 }
 
-/// More reasons say nothing new.
+/// Maximum number of reasons that a barrier reports. More would add nothing.
 pub const REASONS_MAX: usize = 8;
 
-/// What is added up from all ranks. A rank takes in what its children send, then sends the sum to its parent.
+/// A sum over all ranks. A rank absorbs what its children send, then sends the result to its parent.
 pub trait Reduction {
-    /// Takes in what a child sent, or why nothing came from it: then all that lies behind that child is missing too.
+    /// Adds a child's contribution. An error means that the child's whole subtree is missing.
     fn absorb(&mut self, child: u32, sent: Result<Vec<u8>, ClusterError>);
-    /// All that was taken in, for the parent. Not called on rank 0.
+    /// Returns the accumulated sum, to be sent to the parent. Not called on rank 0.
     fn bytes(&mut self) -> Vec<u8>;
 }
 
 /// Ranks that send bytes to each other. Messages between two ranks arrive in the order in which they were sent.
 ///
-/// Transports write the required methods; the collective ones are made of them. A transport that has a faster way may write its own.
+/// A transport implements the required methods; the collective operations have default implementations. A transport
+/// with a faster way may override them.
 pub trait Cluster: Send + Sync {
-    /// This process, from 0.
+    /// Returns the rank of this process, counted from 0.
     fn rank(&self) -> u32;
 
-    /// How many there are.
+    /// Returns the number of ranks.
     fn size(&self) -> u32;
 
-    /// What carries messages, as results name it: `Open MPI 4.1.4`.
+    /// Returns the transport's name as results show it: `Open MPI 4.1.4`.
     fn transport(&self) -> &str;
 
-    /// The rank to which this one reports; none for rank 0.
+    /// Returns the rank to which this one reports; `None` for rank 0.
     fn parent(&self) -> Option<u32> {
         tree::parent(self.rank())
     }
 
-    /// The ranks that report to this one.
+    /// Returns the ranks that report to this one.
     fn children(&self) -> std::ops::Range<u32> {
         tree::children(self.rank(), self.size())
     }
 
-    /// How many steps lie between rank 0 and the rank farthest from it.
+    /// Returns the number of steps from rank 0 to the rank farthest from it.
     fn depth(&self) -> u32 {
         tree::depth(self.size())
     }
 
-    /// How many steps lie below this rank.
+    /// Returns the number of levels below this rank.
     fn height(&self) -> u32 {
         tree::height(self.rank(), self.size())
     }
 
-    /// How far ahead of a barrier's decision all start: the time that it takes to all ranks, and some more for one that has to be woken.
+    /// Returns how far in the future a barrier schedules the start. Covers the time that the decision takes to reach
+    /// all ranks and to wake a sleeping one.
     fn release_delay_ns(&self) -> u64 {
         release_delay_ns(self.size(), self.depth())
     }
 
-    /// Whether rank 0 is where the command was typed, and measures nothing itself.
+    /// Returns `true` if rank 0 only coordinates: it runs where the command was typed and measures nothing itself.
     fn leads_only(&self) -> bool {
         false
     }
 
-    /// Whether the others go on where one of them is lost; where not, all end. Only a transport that has a rank which leads can.
+    /// Sets whether the other ranks continue when one is lost. By default all end. Only transports
+    /// with a leader support it.
     fn carry_on(&self, _without_lost: bool) {}
 
-    /// Sends news to rank 0, such as a second of a phase. It does not wait, and news may be lost. Transports without a leading rank send none.
+    /// Sends news to rank 0, such as one interval of a phase. Never waits, and news may be lost. Transports
+    /// without a leader send none.
     fn tell(&self, _news: &[u8]) {}
 
-    /// What other ranks have told since this was asked last, in the order in which it came.
+    /// Returns news from other ranks since the last call, in order of arrival.
     fn told(&self) -> Vec<(u32, Vec<u8>)> {
         Vec::new()
     }
 
-    /// Ranks that were lost, and how, in words.
+    /// Returns the ranks that were lost, each with a human-readable reason.
     fn lost(&self) -> Vec<(u32, String)> {
         Vec::new()
     }
 
-    /// Sends a message. The bytes may be reused when this returns; the other rank need not have them yet.
+    /// Sends a message. The bytes may be reused when this returns, even if the other rank does not have them yet.
     ///
     /// # Errors
-    /// The other rank cannot be reached, or took no message for longer than the patience lasts.
+    /// Returns an error if the other rank cannot be reached or accepted no message within the patience.
     fn send(&self, to: u32, message: &[u8], patience: &Patience<'_>) -> Result<(), ClusterError>;
 
-    /// The next message from a rank.
+    /// Receives the next message from a rank.
     ///
     /// # Errors
-    /// As [`Cluster::send`].
+    /// Returns the same errors as [`Cluster::send`].
     fn receive(&self, from: u32, patience: &Patience<'_>) -> Result<Vec<u8>, ClusterError>;
 
-    /// Leaves. Nothing is sent or received afterwards.
+    /// Leaves the cluster. Nothing is sent or received afterwards.
     fn leave(&self, how: Leave);
 
-    /// Whether what all do is to end: a rank next to this one in the tree is silent, or another rank has
-    /// [announced](Cluster::announce_end) it. Costs nothing: ask as often as you like. A transport that hears nothing while no
-    /// message is received says nothing.
+    /// Returns the cause if the shared run is to end: a neighbour in the tree is silent, or a rank has
+    /// [announced](Cluster::announce_end) the end. Cheap enough to call often. A transport that hears nothing while
+    /// no message is received always returns `None`.
     fn is_to_end(&self) -> Option<EndCause> {
         None
     }
 
-    /// Lets the others know, in a second or two, that what all do is to end: what is long under way need not come to its end. The
-    /// reason is given at the next barrier.
+    /// Announces the end of the shared run. Other ranks learn of it within a second or two and can stop long work
+    /// early. The reason follows at the next barrier.
     fn announce_end(&self) {}
 
-    /// What rank 0 sends, on every rank. The argument counts on rank 0 only.
+    /// Sends a message from rank 0 to every rank, and returns it. The argument is ignored on other ranks.
     ///
     /// # Errors
-    /// As [`Cluster::send`], of the parent in the tree. A child that cannot be reached is its own to notice.
+    /// Returns the errors of [`Cluster::send`] for the parent in the tree. A child that cannot
+    /// be reached notices that itself.
     fn broadcast(&self, message: Vec<u8>, patience: &Patience<'_>) -> Result<Vec<u8>, ClusterError> {
         let message = match self.parent() {
             None => message,
@@ -182,10 +186,10 @@ pub trait Cluster: Send + Sync {
         Ok(message)
     }
 
-    /// Adds up something of all ranks; the sum is at rank 0.
+    /// Reduces the contributions of all ranks into rank 0's sum.
     ///
     /// # Errors
-    /// As [`Cluster::send`], of the parent in the tree.
+    /// Returns the errors of [`Cluster::send`] for the parent in the tree.
     fn reduce(&self, sum: &mut dyn Reduction, patience: &Patience<'_>) -> Result<(), ClusterError> {
         for child in self.children() {
             sum.absorb(child, self.receive(child, patience));
@@ -196,11 +200,11 @@ pub trait Cluster: Send + Sync {
         }
     }
 
-    /// Waits until all ranks have arrived, and decides whether they go on. Rank 0 names a moment shortly ahead, so that ranks
-    /// at the far end of the tree start when those next to rank 0 do.
+    /// Waits until all ranks have arrived, and decides whether they continue. Rank 0 picks a time shortly in the
+    /// future, so that ranks at the far end of the tree start together with those next to rank 0.
     ///
     /// # Errors
-    /// The parent in the tree does not answer.
+    /// Returns an error if the parent in the tree does not answer.
     fn barrier(&self, arrival: Arrival, patience: &Patience<'_>) -> Result<Release, ClusterError> {
         let mut arrivals = Arrivals::of(self.rank(), arrival);
         self.reduce(&mut arrivals, patience)?;
@@ -213,21 +217,21 @@ pub trait Cluster: Send + Sync {
     }
 }
 
-/// The same along a tree.
+/// Returns the default release delay for a tree.
 fn release_delay_ns(size: u32, depth: u32) -> u64 {
     const WAKE_NS: u64 = 500_000;
     const STEP_NS: u64 = 500_000;
     if size <= 1 { 0 } else { WAKE_NS + STEP_NS * u64::from(depth) }
 }
 
-/// Who has arrived, so far as this rank knows.
+/// Ranks that have arrived, as far as this rank knows.
 struct Arrivals {
     endings: Vec<Ending>,
 }
 
 const READY: u8 = b'r';
 const ENDS: u8 = b'e';
-/// Between endings, and between their parts: the separators of ASCII, which no reason contains.
+/// Separators between endings, and between the parts of one. ASCII separators, which no reason contains.
 const SEPARATORS: [char; 2] = ['\u{1e}', '\u{1f}'];
 
 impl Arrivals {
@@ -255,7 +259,7 @@ impl Arrivals {
         [&[if self.endings.is_empty() { READY } else { ENDS }], all.as_bytes()].concat()
     }
 
-    /// What rank 0 tells all.
+    /// Encodes rank 0's decision for all ranks.
     fn decided(&self, at_ns: u64) -> Vec<u8> {
         if self.endings.is_empty() { [&[READY], at_ns.to_le_bytes().as_slice()].concat() } else { self.encoded() }
     }

@@ -1,4 +1,4 @@
-//! Ranks that are threads of one process, joined by channels: for tests of whatever uses a [`Cluster`].
+//! Ranks as threads of one process, joined by channels: for tests of code that uses a [`Cluster`].
 
 use crate::cluster::{Cluster, Leave, Patience};
 use crate::error::ClusterError;
@@ -7,7 +7,7 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// One of several threads.
+/// A rank that is a thread.
 #[derive(Debug)]
 pub struct Thread {
     rank: u32,
@@ -15,7 +15,7 @@ pub struct Thread {
     from: Vec<Mutex<Receiver<Vec<u8>>>>,
 }
 
-/// As many ranks, each for a thread of its own. One that is dropped is silent from then on.
+/// Creates `size` ranks, each for one thread. A dropped rank is silent from then on.
 pub fn threads(size: u32) -> Vec<Thread> {
     let mut threads: Vec<Thread> = (0..size).map(|rank| Thread { rank, to: Vec::new(), from: Vec::new() }).collect();
     for one in 0..threads.len() {
@@ -42,7 +42,7 @@ impl Cluster for Thread {
     }
 
     fn send(&self, to: u32, message: &[u8], _patience: &Patience<'_>) -> Result<(), ClusterError> {
-        // Whoever is gone is noticed by who waits for it.
+        // Ignore a rank that is gone: its peers notice when they wait for it.
         if let Some(Ok(sender)) = self.to.get(to as usize).map(Mutex::lock) {
             let _ = sender.send(message.to_vec());
         }
@@ -76,8 +76,8 @@ mod tests {
     use crate::roster::{Member, Roster};
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    /// Runs the same in each thread, and gives what each came to, in order.
-    fn together<T: Send>(size: u32, body: impl Fn(&Thread) -> T + Sync) -> Vec<T> {
+    /// Runs `body` on each rank in a thread of its own, and returns the results in rank order.
+    fn run_on_all<T: Send>(size: u32, body: impl Fn(&Thread) -> T + Sync) -> Vec<T> {
         let threads = threads(size);
         std::thread::scope(|scope| {
             let body = &body;
@@ -104,11 +104,12 @@ mod tests {
         }
     }
 
-    // Protects: every rank is in a sum once and hears what rank 0 says, in trees of one and of several levels.
+    // Protects: a sum includes every rank once, and every rank receives rank 0's broadcast, in trees
+    // of one and several levels.
     #[test]
     fn sums_hold_every_rank_once() {
         for size in [1, 2, 33, 34, 70] {
-            let sums = together(size, |thread| {
+            let sums = run_on_all(size, |thread| {
                 let mut sum = Sum { ranks: u64::from(thread.rank()), missing: Vec::new() };
                 thread.reduce(&mut sum, &wait_forever).unwrap();
                 thread.broadcast(sum.ranks.to_le_bytes().to_vec(), &wait_forever).unwrap()
@@ -118,11 +119,11 @@ mod tests {
         }
     }
 
-    // Protects: no rank passes a barrier before all have arrived, and one that cannot go on stops them all.
+    // Protects: no rank passes a barrier before all have arrived, and one rank that cannot continue stops all.
     #[test]
-    fn barriers_hold_everybody() {
+    fn barriers_hold_every_rank() {
         let arrived = AtomicU32::new(0);
-        let released = together(40, |thread| {
+        let released = run_on_all(40, |thread| {
             arrived.fetch_add(1, Ordering::SeqCst);
             let release = thread.barrier(Arrival::Ready, &wait_forever).unwrap();
             (release, arrived.load(Ordering::SeqCst))
@@ -130,7 +131,7 @@ mod tests {
         let Release::At(at) = released[0].0 else { panic!("{:?}", released[0]) };
         assert!(released.iter().all(|(release, seen)| *release == Release::At(at) && *seen == 40));
 
-        let ended = together(40, |thread| {
+        let ended = run_on_all(40, |thread| {
             let arrival = if thread.rank() == 39 { Arrival::Ends("no space".to_owned()) } else { Arrival::Ready };
             thread.barrier(arrival, &wait_forever).unwrap()
         });
@@ -138,10 +139,10 @@ mod tests {
         assert!(ended.iter().all(|release| *release == Release::End(vec![ending.clone()])));
     }
 
-    // Protects: a rank that is gone is named, and does not hold up the others.
+    // Protects: a lost rank is named and does not hold up the others.
     #[test]
     fn a_silent_rank_is_named() {
-        let ended = together(5, |thread| {
+        let ended = run_on_all(5, |thread| {
             let patience = |_rank: u32, waited: Duration| waited < Duration::from_secs(1);
             match thread.rank() {
                 3 => None,
@@ -153,10 +154,11 @@ mod tests {
         assert!(endings.len() == 1 && endings[0].rank == 3 && endings[0].kind == EndingKind::Silent, "{endings:?}");
     }
 
-    // Protects: every rank knows all others, and the offset of a rank that reads rank 0's own clock is 0 within its stated error.
+    // Protects: every rank knows all others. A rank that reads rank 0's own clock has an offset of
+    // 0 within its stated error.
     #[test]
-    fn everybody_knows_everybody_and_the_time() {
-        let seen = together(40, |thread| {
+    fn ranks_know_each_other_and_their_clock_offsets() {
+        let seen = run_on_all(40, |thread| {
             let roster = Roster::of_all(thread, Member::this(), &wait_forever).unwrap();
             (roster.ranks(), roster.one_clock(), clock_offset(thread, &wait_forever).unwrap())
         });

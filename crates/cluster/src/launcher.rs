@@ -1,15 +1,15 @@
-//! Finds out whether this process was started as one of several, by the variables that launchers set.
+//! Detects from the environment whether a launcher started this process as one of several.
 
 use std::fmt;
 
-/// What started the processes.
+/// Launcher that started the processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Launcher {
-    /// `mpirun` of Open MPI.
+    /// Open MPI's `mpirun`.
     OpenMpi,
-    /// `mpiexec` of MPICH and its relatives, or `srun --mpi=pmi2`: the PMI interface.
+    /// The PMI interface: `mpiexec` of MPICH and its derivatives, or `srun --mpi=pmi2`.
     Pmi,
-    /// `srun --mpi=pmix` and other launchers with the PMIx interface.
+    /// The PMIx interface: `srun --mpi=pmix` and other launchers.
     Pmix,
     /// `srun` without an interface for MPI.
     Slurm,
@@ -26,19 +26,19 @@ impl fmt::Display for Launcher {
     }
 }
 
-/// How this process was started.
+/// Launch of this process, as read from its environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Launched {
     pub(crate) launcher: Launcher,
-    /// As its variables say; `None` where they do not.
+    /// Number of processes. `None` if the variables do not give it.
     pub(crate) size: Option<u32>,
     pub(crate) rank: u32,
 }
 
-/// Names the library to open, or is `off`.
+/// Variable that names the library to open, or is `off`.
 pub(crate) const SETTING: &str = "PLUMB_MPI";
 
-/// What this process's variables say; nothing where PLUMB_MPI is `off`.
+/// Reads this process's variables. Returns `None` if PLUMB_MPI is `off`.
 pub(crate) fn launched() -> Option<Launched> {
     if std::env::var_os(SETTING).is_some_and(|setting| setting == "off") {
         return None;
@@ -46,12 +46,12 @@ pub(crate) fn launched() -> Option<Launched> {
     launched_by(|name| std::env::var(name).ok())
 }
 
-/// What the variables say; nothing for a process that was started alone, whoever started it.
+/// Reads the variables. Returns `None` for a process that was started alone, by any launcher.
 fn launched_by(variable: impl Fn(&str) -> Option<String>) -> Option<Launched> {
     started_as(variable).filter(|launched| launched.size != Some(1))
 }
 
-/// Whose variables a process has, also one that was started alone.
+/// Returns the launcher whose variables this process has, even if it was started alone.
 pub(crate) fn started_by() -> Option<Launcher> {
     started_as(|name| std::env::var(name).ok()).map(|launched| launched.launcher)
 }
@@ -63,12 +63,12 @@ fn started_as(variable: impl Fn(&str) -> Option<String>) -> Option<Launched> {
     found(Launcher::OpenMpi, "OMPI_COMM_WORLD_RANK", number("OMPI_COMM_WORLD_SIZE"))
         .or_else(|| found(Launcher::Pmix, "PMIX_RANK", tasks()))
         .or_else(|| found(Launcher::Pmi, "PMI_RANK", number("PMI_SIZE")))
-        // Batch scripts have `SLURM_PROCID` too; only steps have a number of tasks of their own.
+        // Batch scripts have `SLURM_PROCID` too; only steps also have their own number of tasks.
         .or_else(|| found(Launcher::Slurm, "SLURM_PROCID", Some(tasks().unwrap_or(1))))
 }
 
-/// Rank and launcher of a process that was started as one of several, before any library is opened: who is not rank 0 prints
-/// nothing.
+/// Returns launcher and rank of a process that was started as one of several. Works before any library is opened, so
+/// that ranks other than 0 can stay quiet.
 pub fn launcher() -> Option<(Launcher, u32)> {
     launched().map(|launched| (launched.launcher, launched.rank))
 }
@@ -81,7 +81,7 @@ mod tests {
         launched_by(|name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
     }
 
-    // Protects: each launcher is known by its own variables, and a process that was started alone never opens a library.
+    // Protects: variables identify each launcher, and a process that was started alone never opens a library.
     #[test]
     fn launchers_are_known_by_their_variables() {
         let some = |launcher, size, rank| Some(Launched { launcher, size, rank });

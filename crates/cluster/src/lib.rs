@@ -1,12 +1,12 @@
 //! Processes that measure together, on one host or many.
 //!
-//! [`Cluster`] is what the rest of Plumb knows: ranks that send bytes to each other. A transport implements six methods; broadcast,
-//! barrier, reduction, the [`Roster`] and [`clock_offset`] are made of these, once, along a [tree](tree). [`start`] finds what
-//! this process was started by: [`mpi`] under `mpirun`, `mpiexec` or `srun`, nothing otherwise. [`in_process`] joins threads, for
-//! tests.
+//! The rest of Plumb sees only [`Cluster`]: ranks that send bytes to each other. A transport implements six methods.
+//! Broadcast, barrier, reduction, the [`Roster`] and [`clock_offset`] are built on these once, along a [tree](tree).
+//! [`start`] detects how this process was started and uses [`mpi`] under `mpirun`, `mpiexec` or `srun`.
+//! [`in_process`] joins threads, for tests.
 //!
-//! Every rank calls the same collective methods in the same order. Each call takes a [`Patience`]: how long it waits for another
-//! rank is the caller's decision, because only the caller knows whether a rank may still be busy.
+//! Every rank calls the same collective methods in the same order. Each call takes a [`Patience`] that decides how
+//! long to wait for another rank. Only the caller knows whether a rank may still be busy.
 
 mod clock;
 mod cluster;

@@ -1,18 +1,18 @@
-//! The clocks of ranks, compared. Source of the method: Cristian, "Probabilistic clock synchronization" (1989): of several round
-//! trips the shortest bounds the error best.
+//! Compares the clocks of ranks. Source of the method: Cristian, "Probabilistic clock synchronization" (1989): of
+//! several round trips, the shortest bounds the error best.
 
 use crate::clock::{ClockOffset, monotonic_ns};
 use crate::cluster::{Cluster, Patience};
 use crate::error::ClusterError;
 
-/// Round trips with each rank.
+/// Number of round trips with each rank.
 const ROUNDS: u32 = 16;
 
-/// What has to be added to this rank's monotonic clock to get rank 0's: by round trips to the parent in the tree, whose own offset
-/// is known by then. Collective.
+/// Computes the difference between rank 0's monotonic clock and this rank's. Measures round trips to the parent in
+/// the tree, whose own offset is known by then. Collective.
 ///
 /// # Errors
-/// A rank does not answer.
+/// Returns an error if a rank does not answer.
 pub fn clock_offset(cluster: &dyn Cluster, patience: &Patience<'_>) -> Result<ClockOffset, ClusterError> {
     let offset = match cluster.parent() {
         None => ClockOffset::default(),
@@ -32,14 +32,14 @@ pub fn clock_offset(cluster: &dyn Cluster, patience: &Patience<'_>) -> Result<Cl
 fn with_parent(cluster: &dyn Cluster, parent: u32, patience: &Patience<'_>) -> Result<ClockOffset, ClusterError> {
     let mut best: Option<ClockOffset> = None;
     for _ in 0..ROUNDS {
-        let asked = monotonic_ns();
+        let sent_at = monotonic_ns();
         cluster.send(parent, &[0], patience)?;
         let answer = cluster.receive(parent, patience)?;
         let answered = monotonic_ns();
         let (now, parent_within) =
             read(&answer).ok_or(ClusterError::Unexpected { rank: parent, what: "not a time" })?;
-        let round_trip = answered.saturating_sub(asked);
-        let middle = asked + round_trip / 2;
+        let round_trip = answered.saturating_sub(sent_at);
+        let middle = sent_at + round_trip / 2;
         let offset = ClockOffset {
             ns: now.wrapping_sub(middle) as i64,
             within_ns: (round_trip / 2).saturating_add(parent_within),
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_short_answer_is_no_time() {
+    fn a_short_answer_is_rejected() {
         assert_eq!(read(&[1, 2, 3]), None);
         assert_eq!(read(&[0; 16]), Some((0, 0)));
     }

@@ -1,29 +1,29 @@
-//! Who takes part: hosts, their ranks and their clocks.
+//! The participants of a run: hosts, their ranks and their clocks.
 
 use crate::cluster::{Cluster, Patience, Reduction};
 use crate::error::ClusterError;
 use std::collections::BTreeMap;
 
-/// One rank.
+/// A rank that takes part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// Its host's name. Two hosts of one name count as one.
+    /// Name of the rank's host. Two hosts of one name count as one.
     pub host: String,
-    /// Its process.
+    /// Process ID of the rank.
     pub pid: u32,
-    /// Which clock it reads: ranks of one kernel, and one time namespace, read the same.
+    /// Identifies the rank's clock: ranks of one kernel and one time namespace share it.
     pub clock: String,
 }
 
 impl Member {
-    /// This process.
+    /// Describes this process.
     pub fn this() -> Member {
         let read = |path: &str| std::fs::read_to_string(path).map(|text| text.trim().to_owned()).unwrap_or_default();
         let time_namespace = std::fs::read_link("/proc/self/ns/time");
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let kernel = read("/proc/sys/kernel/random/boot_id");
         let clock = match kernel.as_str() {
-            // Without it, only the name of the host tells whose kernel it is.
+            // Without a boot ID, only the host's name identifies the kernel.
             "" => host.clone(),
             kernel => format!("{kernel} {}", time_namespace.unwrap_or_default().display()),
         };
@@ -31,40 +31,39 @@ impl Member {
     }
 }
 
-/// A host, and the ranks on it.
+/// A host and its ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
-    /// Its name.
     pub name: String,
-    /// Its ranks, in order. The first speaks for the host.
+    /// Ranks on the host, in order. The first speaks for the host.
     pub ranks: Vec<u32>,
 }
 
-/// Between whom files are exchanged, as one rank sees it.
+/// A rank's partners when ranks read each other's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exchange {
-    /// Whose files this rank reads.
+    /// Rank whose files this rank reads.
     pub source: u32,
-    /// Who reads this rank's.
+    /// Rank that reads this rank's files.
     pub reader: u32,
-    /// Whether this rank sends before it receives. In each ring of ranks at least one does and one does not, so that the ring cannot
-    /// deadlock.
+    /// Whether this rank sends before it receives. In each ring of ranks at least one does and one does not, so
+    /// that the ring cannot deadlock.
     pub sends_first: bool,
-    /// Ranks of other hosts are read; of a single host, the next rank is.
+    /// Whether the source is on another host. On a single host it is the next rank.
     pub between_hosts: bool,
 }
 
-/// All who take part.
+/// All participants of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Roster {
     members: BTreeMap<u32, Member>,
 }
 
 impl Roster {
-    /// Who takes part, and on which hosts, on every rank. Collective.
+    /// Collects all participants and their hosts, on every rank. Collective.
     ///
     /// # Errors
-    /// A rank does not answer.
+    /// Returns an error if a rank does not answer.
     pub fn of_all(cluster: &dyn Cluster, own: Member, patience: &Patience<'_>) -> Result<Roster, ClusterError> {
         let mut roster = Roster::of(cluster.rank(), own);
         cluster.reduce(&mut roster, patience)?;
@@ -76,27 +75,27 @@ impl Roster {
         }
     }
 
-    /// One rank, so far.
+    /// Creates a roster of one rank.
     pub(crate) fn of(rank: u32, member: Member) -> Roster {
         Roster { members: BTreeMap::from([(rank, member)]) }
     }
 
-    /// How many ranks.
+    /// Returns the number of ranks.
     pub fn ranks(&self) -> usize {
         self.members.len()
     }
 
-    /// One of them.
+    /// Returns the entry of a rank.
     pub fn member(&self, rank: u32) -> Option<&Member> {
         self.members.get(&rank)
     }
 
-    /// The name of a rank's host.
+    /// Returns the name of a rank's host.
     pub fn host(&self, rank: u32) -> &str {
         self.members.get(&rank).map_or("", |member| &member.host)
     }
 
-    /// The hosts, in the order of their first ranks.
+    /// Returns the hosts, in the order of their first ranks.
     pub fn hosts(&self) -> Vec<Host> {
         let mut hosts: Vec<Host> = Vec::new();
         let mut places: BTreeMap<&str, usize> = BTreeMap::new();
@@ -110,12 +109,13 @@ impl Roster {
         hosts
     }
 
-    /// Whose files a rank reads where ranks read each other's: those of a rank on another host, where no host has more than half of
-    /// all ranks, and else of another rank at least. Every rank's are read by exactly one. `None` of one rank alone.
+    /// Returns a rank's partners when ranks read each other's files. The source is on another host if no host has
+    /// more than half of all ranks, and otherwise at least another rank. Exactly one rank reads each rank's files.
+    /// Returns `None` for a single rank.
     pub fn exchange(&self, rank: u32) -> Option<Exchange> {
         let hosts = self.hosts();
         let order: Vec<u32> = hosts.iter().flat_map(|host| host.ranks.iter().copied()).collect();
-        // Host by host, and as far on as the largest host is wide: nobody arrives at his own host.
+        // Order the ranks by host and step by the size of the largest host: then no rank lands on its own host.
         let widest = hosts.iter().map(|host| host.ranks.len()).max()?;
         let between_hosts = hosts.len() > 1;
         let step = if between_hosts { widest } else { 1 };
@@ -129,44 +129,44 @@ impl Roster {
         })
     }
 
-    /// All but one of them.
+    /// Returns a roster without this rank.
     pub fn without(&self, rank: u32) -> Roster {
         let mut others = self.clone();
         others.members.remove(&rank);
         others
     }
 
-    /// The processes of all ranks on the host of this one, itself among them.
+    /// Returns the processes of all ranks on this rank's host, including its own.
     pub fn processes_on_host_of(&self, rank: u32) -> Vec<u32> {
         let host = self.host(rank);
         self.members.values().filter(|member| member.host == host).map(|member| member.pid).collect()
     }
 
-    /// The same of all ranks whose kernel is that of this one, whatever their hosts are called.
+    /// Returns the processes of all ranks on this rank's kernel, regardless of their host names.
     pub fn processes_on_kernel_of(&self, rank: u32) -> Vec<u32> {
         let host = self.host(rank);
         let is_beside = |other: u32, member: &Member| member.host == host || self.same_clock(rank, other);
         self.members.iter().filter(|(other, member)| is_beside(**other, member)).map(|(_, member)| member.pid).collect()
     }
 
-    /// The rank that speaks for the host of this one: the first on it.
+    /// Returns the rank that speaks for this rank's host: the first on it.
     pub fn speaker_of(&self, rank: u32) -> u32 {
         let host = self.host(rank);
         self.members.iter().find(|(_, member)| member.host == host).map_or(rank, |(&first, _)| first)
     }
 
-    /// Whether two ranks read the same clock.
+    /// Returns `true` if two ranks read the same clock.
     pub fn same_clock(&self, one: u32, other: u32) -> bool {
         let clock = |rank| self.members.get(&rank).map(|member| &member.clock);
         clock(one).is_some() && clock(one) == clock(other)
     }
 
-    /// Whether all ranks do.
+    /// Returns `true` if all ranks read the same clock.
     pub fn one_clock(&self) -> bool {
         self.members.keys().all(|&rank| self.same_clock(0, rank))
     }
 
-    /// As a message: a line for each rank.
+    /// Encodes the roster as a message, one line per rank.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let lines = self.members.iter().map(|(rank, member)| {
             let Member { host, pid, clock } = member;
@@ -175,7 +175,7 @@ impl Roster {
         lines.collect::<String>().into_bytes()
     }
 
-    /// From a message. A line that cannot be read is left out, and the rank is missing then.
+    /// Decodes a message. A malformed line is skipped, and its rank is missing then.
     pub(crate) fn read(bytes: &[u8]) -> Roster {
         let text = String::from_utf8_lossy(bytes);
         let members = text.lines().filter_map(|line| -> Option<(u32, Member)> {
@@ -186,7 +186,7 @@ impl Roster {
             Some((rank, Member { host, pid, clock: words.next()?.to_owned() }))
         });
         let mut roster = Roster::default();
-        // Not collected: that sorts, by code that would be made for it.
+        // Insert one by one: `collect` sorts, which would instantiate more code.
         members.for_each(|(rank, member)| drop(roster.members.insert(rank, member)));
         roster
     }
@@ -194,7 +194,7 @@ impl Roster {
 
 impl Reduction for Roster {
     fn absorb(&mut self, _child: u32, sent: Result<Vec<u8>, ClusterError>) {
-        // Who is missing is seen by counting.
+        // Missing ranks are detected by counting.
         if let Ok(bytes) = sent {
             self.members.extend(Roster::read(&bytes).members);
         }
@@ -223,10 +223,10 @@ mod tests {
         assert!(!roster.one_clock() && roster.same_clock(0, 2));
     }
 
-    // Protects: every rank's files are read by exactly one other rank, on another host wherever there are enough of them, and no circle
-    // of ranks all send or all receive first, which would wait for ever.
+    // Protects: exactly one other rank reads each rank's files, on another host wherever there are enough. No ring of
+    // ranks all send or all receive first, which would deadlock.
     #[test]
-    fn every_rank_reads_another_ones_files_from_another_host() {
+    fn every_rank_reads_the_files_of_another_host() {
         for hosts in [
             &["a", "a"][..],
             &["a", "a", "a", "a", "a"],
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_roster_survives_being_sent() {
+    fn a_sent_roster_arrives_unchanged() {
         let sent = roster(&["node with blanks", "b"]);
         assert_eq!(Roster::read(&sent.bytes()), sent);
         assert_eq!(Roster::read(b"not a line\n\xff\n1\t2\n").ranks(), 0);

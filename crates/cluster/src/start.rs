@@ -1,4 +1,4 @@
-//! Joins the ranks that this process was started with.
+//! Joins the processes that were started together with this one.
 
 use crate::cluster::Cluster;
 use crate::error::StartError;
@@ -6,20 +6,21 @@ use crate::launcher::{Launcher, SETTING, launched};
 use crate::mpi::{self, Mpi};
 use std::sync::Arc;
 
-/// The processes that were started with this one.
+/// The cluster of processes that were started together.
 pub struct Joined {
-    /// What carries messages between them.
+    /// Carries messages between the processes.
     pub cluster: Arc<dyn Cluster>,
-    /// The MPI library, where it carries them: it may open their files too.
+    /// The MPI library, if it is the transport. It can also open files for MPI-IO.
     pub mpi: Option<Arc<Mpi>>,
-    /// What this host is called, where not by its own name.
+    /// Name of this host, if it differs from the host's own name.
     pub host: Option<String>,
 }
 
-/// Joins the processes that were started with this one; `None` where there are no others.
+/// Joins the processes that were started with this one. Returns `None` if there are no others.
 ///
 /// # Errors
-/// There are others, and they cannot be reached: to run alone then would give as many runs as there are processes.
+/// Returns an error if there are others and they cannot be reached. Running alone instead would
+/// start one run per process.
 pub fn start() -> Result<Option<Joined>, StartError> {
     let Some(launched) = launched() else { return Ok(None) };
     if launched.launcher == Launcher::Slurm {

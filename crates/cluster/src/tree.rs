@@ -1,23 +1,23 @@
-//! Who talks to whom: a tree with rank 0 at its root, so that no rank sends or receives more than [`FANOUT`] messages however many
-//! ranks there are.
+//! The communication tree, with rank 0 at its root. No rank exchanges more than [`FANOUT`] messages,
+//! at any number of ranks.
 
-/// Children of a rank. Up to 33 ranks all talk to rank 0 directly, so that one that dies silences no other; 100,000 ranks make a
-/// tree of four levels below it.
+/// Children of a rank. Up to 33 ranks all report to rank 0 directly, so that a dead one cuts off no other. 100,000
+/// ranks make a tree of four levels below it.
 pub(crate) const FANOUT: u32 = 32;
 
-/// The rank to which this one reports; none for rank 0.
+/// Returns the rank to which this one reports; `None` for rank 0.
 pub fn parent(rank: u32) -> Option<u32> {
     rank.checked_sub(1).map(|before| before / FANOUT)
 }
 
-/// The ranks that report to this one.
+/// Returns the ranks that report to this one.
 pub fn children(rank: u32, size: u32) -> std::ops::Range<u32> {
     let first = u64::from(rank) * u64::from(FANOUT) + 1;
     let clip = |at: u64| at.min(u64::from(size)) as u32;
     clip(first)..clip(first + u64::from(FANOUT))
 }
 
-/// How many steps lie between rank 0 and the rank farthest from it.
+/// Returns the number of steps from rank 0 to the rank farthest from it.
 pub fn depth(size: u32) -> u32 {
     let mut steps = 0;
     let mut rank = size.saturating_sub(1);
@@ -27,7 +27,7 @@ pub fn depth(size: u32) -> u32 {
     steps
 }
 
-/// How many steps lie below a rank: how much longer it may have to wait than a rank without children.
+/// Returns the number of levels below a rank. Such a rank may have to wait longer than one without children.
 pub fn height(rank: u32, size: u32) -> u32 {
     let mut steps = 0;
     let mut first = rank;
@@ -41,7 +41,7 @@ pub fn height(rank: u32, size: u32) -> u32 {
 mod tests {
     use super::*;
 
-    // Protects: each rank but 0 has exactly one parent, which knows it as its child.
+    // Protects: each rank but 0 has exactly one parent, and that parent lists it as a child.
     #[test]
     fn every_rank_is_the_child_of_its_parent() {
         for size in [1, 2, 33, 34, 1_057, 5_000] {

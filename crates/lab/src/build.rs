@@ -1,4 +1,4 @@
-//! Builds steps, and takes down what was built.
+//! Builds systems from steps and takes them down.
 
 pub use crate::error::{Cause, LabError, Left};
 
@@ -11,10 +11,10 @@ use plumb_engine::guard::write_setting;
 use plumb_engine::signals::StopFlag;
 use std::path::{Path, PathBuf};
 
-/// Builds steps on this machine. What it builds is written into a journal first, so that it is taken down again whatever
-/// happens to this process.
+/// Builds steps on this machine. Writes each act into a journal first, so that it is undone
+/// even if this process dies.
 ///
-/// Dropped, it takes nothing down: [`Builder::undo`] does, and [`recover`] once its process is gone.
+/// Dropping it takes nothing down. [`Builder::undo`] does, and [`recover`] after its process is gone.
 #[derive(Debug)]
 pub struct Builder {
     journals: PathBuf,
@@ -22,7 +22,6 @@ pub struct Builder {
     system: Option<System>,
 }
 
-/// What stands.
 #[derive(Debug)]
 struct System {
     journal: UndoJournal,
@@ -31,22 +30,22 @@ struct System {
 }
 
 impl Builder {
-    /// Nothing stands yet. Journals lie in this directory, which is made when it is needed: below Plumb's state directory,
-    /// or in a virtual machine anywhere.
+    /// Creates a builder that has built nothing. `journals` is created on first use: below Plumb's state directory,
+    /// or anywhere in a virtual machine.
     pub fn new(journals: &Path) -> Builder {
         Builder { journals: journals.to_owned(), stop: None, system: None }
     }
 
-    /// With a flag at which it stops what it is doing, takes it down and says [`Cause::Interrupted`].
+    /// Sets a flag that stops a build, takes it down and returns [`Cause::Interrupted`].
     pub(crate) fn stopped_by(mut self, stop: StopFlag) -> Builder {
         self.stop = Some(stop);
         self
     }
 
-    /// Builds steps, in order. Those with which the last build began, and which still stand, are left alone.
+    /// Builds steps in order. Reuses leading steps that still stand from the last build.
     ///
     /// # Errors
-    /// What failed, of which step, and the way out; all of it has been taken down again.
+    /// Returns the failed step, the reason and a way out. Everything has been taken down again then.
     pub fn build(
         &mut self,
         tag: &str,
@@ -69,7 +68,7 @@ impl Builder {
                 let problem = if !steps.starts_with(&system.steps) {
                     Some(LabError::Standing { tag })
                 } else {
-                    system.journal.vanished().map(|what| LabError::Vanished { tag, what })
+                    system.journal.missing_part().map(|what| LabError::Vanished { tag, what })
                 };
                 if let Some(problem) = problem {
                     self.system = Some(system);
@@ -89,7 +88,7 @@ impl Builder {
             if let Err(cause) = recipe::build(step, &mut site) {
                 let (_, left) = system.journal.undo(0, listener);
                 if left.is_empty() {
-                    // Should it not go, `recover` finds it with nothing in it.
+                    // If this fails, `recover` finds an empty journal.
                     let _ = system.journal.close();
                 } else {
                     self.system = Some(system);
@@ -103,11 +102,11 @@ impl Builder {
         Ok(made)
     }
 
-    /// Puts a process (and its children to come) under the limits that steps have set (`limits` of a loop device): call it
-    /// with each process that is started for measuring, at once. Does nothing where no step set any.
+    /// Puts a process and its future children under the limits that steps have set (`limits` of a loop device). Call
+    /// it right after starting each measured process. Does nothing if no step set limits.
     ///
     /// # Errors
-    /// The control group cannot be joined.
+    /// Returns an error if the process cannot join the control group.
     pub fn confine(&self, pid: u32) -> Result<(), LabError> {
         let Some(group) = self.system.as_ref().and_then(|system| system.standing.group.as_ref()) else { return Ok(()) };
         write_setting(group.join("cgroup.procs"), pid.to_string()).map_err(|source| LabError::Confine {
@@ -117,10 +116,10 @@ impl Builder {
         })
     }
 
-    /// Takes down all that stands, in reverse order; tolerates what is gone already. Nothing happens where nothing stands.
+    /// Takes down the standing system in reverse order, if there is one. Tolerates parts that are gone already.
     ///
     /// # Errors
-    /// What is left and why, after all else was taken down; it may be tried again.
+    /// Returns the parts that are left, after everything else was taken down. Can be called again.
     pub fn undo(&mut self, listener: Listener<'_>) -> Result<(), LabError> {
         let Some(mut system) = self.system.take() else { return Ok(()) };
         let (_, left) = system.journal.undo(0, listener);
@@ -133,13 +132,14 @@ impl Builder {
     }
 }
 
-/// Takes down the systems that exited processes left. Systems of running processes stay, and journals that another user
-/// could have written are ignored.
+/// Takes down the systems that exited processes left. Systems of running processes stay, and journals that another
+/// user could have written are ignored.
 ///
 /// # Errors
-/// [`LabError::Left`] or [`LabError::UntrustedJournals`], after everything else was taken down.
+/// Returns [`LabError::Left`] or [`LabError::UntrustedJournals`], after everything else was taken down.
 pub fn recover(journals: &Path, listener: Listener<'_>) -> Result<Vec<RecoveredBuild>, LabError> {
-    let AbandonedJournals { journals: abandoned, unreadable: mut left, untrusted } = UndoJournal::abandoned(journals);
+    let AbandonedJournals { journals: abandoned, unreadable: mut left, untrusted } =
+        UndoJournal::open_abandoned(journals);
     let mut recovered = vec![];
     for mut journal in abandoned {
         let owner = journal.owner().clone();
@@ -157,13 +157,13 @@ pub fn recover(journals: &Path, listener: Listener<'_>) -> Result<Vec<RecoveredB
     }
 }
 
-/// What was taken down for a process that is gone.
+/// A system that was taken down for an exited process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecoveredBuild {
-    /// The study and the plot.
+    /// Name of the study and the plot.
     pub tag: String,
-    /// The process.
+    /// ID of the exited process.
     pub pid: u32,
-    /// How many things were taken down.
+    /// Number of parts that were taken down.
     pub undone: usize,
 }

@@ -1,7 +1,7 @@
-//! Directories that are recognised as left over once their process is gone.
+//! Directories that are recognized as left over once their process is gone.
 //!
-//! Their parents, such as `/tmp`, may be writable by others. So a directory counts as Plumb's only if its name, owner,
-//! mode and lock file match, and as left over only if no process holds the lock.
+//! Their parents, such as `/tmp`, may be writable by others. So a directory counts as Plumb's only if its name,
+//! owner, mode and lock file match, and as left over only if no process holds the lock.
 
 use plumb_engine::guard::OutputFile;
 use plumb_engine::guard::trusted_path::others_write;
@@ -13,7 +13,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// A directory that is removed when this is dropped, or by [`DirectoryClaim::remove_left`] once its process is gone.
+/// A directory that is removed on drop, or by [`DirectoryClaim::remove_left`] once its process is gone.
 #[derive(Debug)]
 pub(crate) struct DirectoryClaim {
     dir: tempfile::TempDir,
@@ -116,7 +116,7 @@ mod tests {
 
     // Protects: directories in use stay, left ones are removed.
     #[test]
-    fn only_what_is_left_goes() {
+    fn only_left_directories_are_removed() {
         let parent = tempfile::tempdir().unwrap();
         let living = DirectoryClaim::new(parent.path(), "a-").unwrap();
         for name in ["a-kept", "a-left", "b-other"] {
@@ -140,7 +140,7 @@ mod tests {
     /// Protects other users' directories in `/tmp`: the previous version took all of these for left directories, and
     /// hung on a FIFO in place of a lock.
     #[test]
-    fn what_only_looks_like_one_stays() {
+    fn directories_with_similar_names_stay() {
         let (parent, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let open = left(parent.path(), "a-open");
         std::fs::set_permissions(&open, Permissions::from_mode(0o777)).unwrap();
@@ -165,9 +165,9 @@ mod tests {
         assert!(elsewhere.path().join("target").join(LOCK).exists());
     }
 
-    /// Protects: the directory of a process killed before it created the lock is removed later. Main keeps it.
+    /// Protects: the directory of a process killed before it created the lock is removed later.
     #[test]
-    fn a_directory_killed_in_the_making_goes_once_it_is_old() {
+    fn an_unfinished_directory_is_removed_once_it_is_old() {
         let parent = tempfile::tempdir().unwrap();
         for name in ["a-empty", "a-full", "a-young"] {
             let path = left(parent.path(), name);
@@ -183,7 +183,7 @@ mod tests {
 
     /// Protects: other users cannot list names in a claimed directory below `/tmp`, regardless of the umask.
     #[test]
-    fn others_cannot_look_into_one() {
+    fn others_cannot_list_a_claimed_directory() {
         let parent = tempfile::tempdir().unwrap();
         let claim = DirectoryClaim::new(parent.path(), "a-").unwrap();
         assert_eq!(std::fs::metadata(claim.path()).unwrap().permissions().mode() & 0o777, 0o700);

@@ -1,4 +1,4 @@
-//! Commands of the system: described as data first, then run, without a shell.
+//! Commands of the system: described as data first, then run without a shell.
 
 use plumb_engine::signals::StopFlag;
 use rustix::process::{Pid, Signal};
@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// How long a command may take unless it says otherwise: mkfs of a large, slow disk is done by then.
+/// Default time limit of a command: enough for mkfs on a large, slow disk.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(600);
 
-/// How much of what a command said is kept: its end.
+/// Maximum bytes kept of a command's output, from its end.
 const KEPT_BYTES: u64 = 64 * 1024;
 
 /// Directories of administrators' tools, which a user's `PATH` may lack.
@@ -27,68 +27,51 @@ pub(crate) struct Command {
     args: Vec<String>,
     stdin: String,
     timeout: Duration,
-    /// The exit code up to which all went well.
+    /// Highest exit code that counts as success.
     code_max: i32,
 }
 
-/// What a command said: the end of it, where it is long.
+/// Output of a command; only the end if it is long.
 pub(crate) struct Streams {
-    /// On standard output.
     pub(crate) output: String,
-    /// On standard error.
     pub(crate) errors: String,
 }
 
-/// Why a command did not do what it was to do.
+/// Error from running a command.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
-    /// It is not installed.
+    /// The program is not installed.
     #[error("`{command}`: {}", not_installed(program))]
-    Missing {
-        /// The command line.
-        command: String,
-        /// The program.
-        program: String,
-    },
-    /// It ended with an error.
-    #[error("`{command}` ended with {status}{said}", said = quoted(stderr))]
+    Missing { command: String, program: String },
+    /// The command exited with an error.
+    #[error("`{command}` ended with {status}{output}", output = quoted(stderr))]
     Failed {
-        /// The command line.
         command: String,
-        /// `exit status: 1`.
+        /// Exit status, such as `exit status: 1`.
         status: String,
-        /// The last lines that it said.
+        /// Last lines of its output.
         stderr: String,
     },
-    /// It took too long, and was killed.
-    #[error("`{command}` was killed after {seconds} s{said}; set a longer `timeout` if it needs one", said = quoted(stderr))]
+    /// The command took too long and was killed.
+    #[error("`{command}` was killed after {seconds} s{output}; set a longer `timeout` if it needs one", output = quoted(stderr))]
     TooLong {
-        /// The command line.
         command: String,
-        /// How long it had, seconds.
+        /// Time limit in seconds.
         seconds: u64,
-        /// The last lines that it said.
+        /// Last lines of its output.
         stderr: String,
     },
-    /// The user stopped it.
+    /// The user stopped the command.
     #[error("`{command}` was interrupted")]
-    Interrupted {
-        /// The command line.
-        command: String,
-    },
-    /// It could not be started.
+    Interrupted { command: String },
+    /// The command could not be started.
     #[error("`{command}` could not be started: {source}")]
-    Start {
-        /// The command line.
-        command: String,
-        /// What the system said.
-        source: io::Error,
-    },
+    Start { command: String, source: io::Error },
 }
 
-fn quoted(said: &str) -> String {
-    // The last lines tell what went wrong, or else the first one does, before a page about how to use the tool.
-    let lines: Vec<&str> = said.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+fn quoted(output: &str) -> String {
+    // The last lines explain the failure, or else the first line before a usage page.
+    let lines: Vec<&str> = output.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
     match lines.as_slice() {
         [] => String::new(),
         [first, between @ .., fourth, third, second, last] if !between.is_empty() => {
@@ -98,22 +81,22 @@ fn quoted(said: &str) -> String {
     }
 }
 
-/// The variable that marks the processes of a witness that may be killed between their start and hearing of it.
+/// Environment variable that identifies the processes of a [`Witness`] that is killed before it learns their IDs.
 pub(crate) const MARK: &str = "PLUMB_LAB_COMMAND";
 
-/// Who hears of the process that a command becomes.
+/// Observes the process of a command.
 pub(crate) trait Witness {
-    /// By what the process is known until it was heard of: the value of [`MARK`] in its environment.
+    /// Value of [`MARK`] in the command's environment. Identifies the process until `started` is called.
     fn mark(&self) -> Option<String> {
         None
     }
-    /// It runs as this process, the leader of a group of its own.
+    /// Called when the command runs as this process, the leader of its own group.
     fn started(&mut self, pid: u32);
-    /// It runs no more.
+    /// Called when the process is gone.
     fn ended(&mut self, pid: u32);
 }
 
-/// Nobody does.
+/// A [`Witness`] that ignores all calls.
 pub(crate) struct NoWitness;
 
 impl Witness for NoWitness {
@@ -122,7 +105,7 @@ impl Witness for NoWitness {
 }
 
 impl Command {
-    /// A program and its arguments.
+    /// Creates a command from a program and its arguments.
     pub(crate) fn new(program: &str, args: impl IntoIterator<Item = impl Into<String>>) -> Command {
         Command {
             program: program.to_owned(),
@@ -133,51 +116,51 @@ impl Command {
         }
     }
 
-    /// With a highest exit code that is no failure: e2fsck(8) ends with 1 when it has put something right.
-    pub(crate) fn up_to_code(mut self, code: i32) -> Command {
+    /// Sets the highest exit code that counts as success: e2fsck(8) exits with 1 after it corrected errors.
+    pub(crate) fn accept_up_to(mut self, code: i32) -> Command {
         self.code_max = code;
         self
     }
 
-    /// With one argument in front of the others.
+    /// Inserts an argument before all others.
     pub(crate) fn first_arg(mut self, arg: impl Into<String>) -> Command {
         self.args.insert(0, arg.into());
         self
     }
 
-    /// With one argument more.
+    /// Appends one argument to the command.
     pub(crate) fn arg(mut self, arg: impl Into<String>) -> Command {
         self.args.push(arg.into());
         self
     }
 
-    /// With more arguments.
+    /// Appends arguments to the command.
     pub(crate) fn args(mut self, args: impl IntoIterator<Item = impl Into<String>>) -> Command {
         self.args.extend(args.into_iter().map(Into::into));
         self
     }
 
-    /// With this on its standard input, which holds nothing otherwise.
+    /// Sets the standard input, which is empty by default.
     pub(crate) fn stdin(mut self, text: impl Into<String>) -> Command {
         self.stdin = text.into();
         self
     }
 
-    /// With this time at most.
     pub(crate) fn within(mut self, timeout: Duration) -> Command {
         self.timeout = timeout;
         self
     }
 
-    /// Runs it to its end; what it printed.
+    /// Runs the command and returns its standard output.
     ///
     /// # Errors
-    /// It is missing, fails, takes too long, or the user wants to stop. It runs no more then.
+    /// Returns an error if the program is missing, fails, takes too long, or the user interrupts. It
+    /// is no longer running then.
     pub(crate) fn run(&self, witness: &mut dyn Witness, stop: Option<StopFlag>) -> Result<String, CommandError> {
         Ok(self.run_for_streams(witness, stop)?.output)
     }
 
-    /// The same with what it said on both streams.
+    /// Runs the command and returns both output streams.
     pub(crate) fn run_for_streams(
         &self,
         witness: &mut dyn Witness,
@@ -196,7 +179,7 @@ impl Command {
             .stdin(handle(&input).map_err(cannot)?)
             .stdout(handle(&stdout).map_err(cannot)?)
             .stderr(handle(&stderr).map_err(cannot)?)
-            // A Ctrl-C is for Plumb, which takes things down in order.
+            // Ctrl-C must reach only Plumb, which takes things down in order.
             .process_group(0)
             .spawn()
             .map_err(cannot)?;
@@ -228,12 +211,14 @@ impl Command {
         if status.code().is_some_and(|code| code <= self.code_max) {
             return Ok(Streams { output: end_of(&stdout), errors: end_of(&stderr) });
         }
-        // Some tools complain on standard output.
-        let said = Some(end_of(&stderr)).filter(|said| !said.trim().is_empty()).unwrap_or_else(|| end_of(&stdout));
-        Err(CommandError::Failed { command: self.to_string(), status: status.to_string(), stderr: said })
+        // Some tools print errors on standard output.
+        let output =
+            Some(end_of(&stderr)).filter(|output| !output.trim().is_empty()).unwrap_or_else(|| end_of(&stdout));
+        Err(CommandError::Failed { command: self.to_string(), status: status.to_string(), stderr: output })
     }
 
-    /// Files instead of pipes: what a command leaves running in the background cannot make anyone wait for their end.
+    /// Returns files for the streams. With pipes, a background process that the command left would block
+    /// the read to the end.
     fn files(&self) -> io::Result<(File, File, File)> {
         let mut input = memory_file("stdin")?;
         input.write_all(self.stdin.as_bytes())?;
@@ -252,46 +237,46 @@ impl fmt::Display for Command {
     }
 }
 
-/// Runs a line of the user's own in a shell; what it printed on standard output, the end of it where it is long.
+/// Runs a user's line in a shell and returns its standard output; only the end if it is long.
 ///
 /// # Errors
-/// It fails, takes longer than this, or the user wants to stop. It is killed then, with all that it has started in its process
-/// group.
+/// Returns an error if the line fails, exceeds the limit, or the user interrupts. The whole
+/// process group is killed then.
 pub fn run_line(line: &str, limit: Duration, stop: Option<StopFlag>) -> Result<String, LineError> {
     Ok(Command::new("sh", ["-c", line]).within(limit).run(&mut NoWitness, stop)?)
 }
 
-/// Whether a shell takes a line of the user's own; nothing of it runs.
+/// Checks the syntax of a user's shell line without running it.
 ///
 /// # Errors
-/// What the shell says against it.
+/// Returns the shell's message.
 pub fn check_line(line: &str) -> Result<(), LineError> {
     Ok(Command::new("sh", ["-n", "-c", line]).run(&mut NoWitness, None).map(drop)?)
 }
 
-/// Why a line of the user's own did not do what it was to do, told without the line: whoever ran it shows that.
+/// Error from running a user's line. Does not repeat the line, since callers show it.
 #[derive(Debug, thiserror::Error)]
 pub enum LineError {
-    /// It ended with an error.
-    #[error("{status}{said}", said = quoted(stderr))]
+    /// The line exited with an error.
+    #[error("{status}{output}", output = quoted(stderr))]
     Failed {
-        /// `exit status: 1`.
+        /// Exit status, such as `exit status: 1`.
         status: String,
-        /// The last lines that it said.
+        /// Last lines of its output.
         stderr: String,
     },
-    /// It took too long, and was killed.
-    #[error("killed after {seconds} s, with every process it started{said}", said = quoted(stderr))]
+    /// The line took too long and was killed.
+    #[error("killed after {seconds} s, with every process it started{output}", output = quoted(stderr))]
     TooLong {
-        /// How long it had, seconds.
+        /// Time limit in seconds.
         seconds: u64,
-        /// The last lines that it said.
+        /// Last lines of its output.
         stderr: String,
     },
-    /// The user stopped it.
+    /// The user stopped the line.
     #[error("interrupted")]
     Interrupted,
-    /// No shell ran it.
+    /// The shell could not be run.
     #[error(transparent)]
     Shell(CommandError),
 }
@@ -307,19 +292,19 @@ impl From<CommandError> for LineError {
     }
 }
 
-/// A path as a word of a command line.
+/// Converts a path to a command-line argument.
 pub(crate) fn word(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// Kills a process group, whose leader it is.
+/// Kills the process group of this leader.
 pub(crate) fn kill_group(leader: u32) {
     if let Some(pid) = i32::try_from(leader).ok().and_then(Pid::from_raw) {
         let _ = rustix::process::kill_process_group(pid, Signal::KILL);
     }
 }
 
-/// As one word of a POSIX shell.
+/// Quotes a text as one word of a POSIX shell.
 fn shell_quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-:,+@%=".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
@@ -329,7 +314,7 @@ fn shell_quoted(text: &str) -> String {
     }
 }
 
-/// Short commands are noticed soon, long ones cost nothing.
+/// Returns the next polling interval: short at first for short commands, longer for long ones.
 fn pause(elapsed: Duration) -> Duration {
     (elapsed / 8).clamp(Duration::from_millis(1), Duration::from_millis(50))
 }
@@ -347,7 +332,7 @@ fn memory_file(_: &str) -> io::Result<File> {
 fn end_of(mut file: &File) -> String {
     let mut bytes = vec![];
     let length = file.metadata().map_or(0, |meta| meta.len());
-    // The child's writes have moved the offset that both share.
+    // The child's writes have moved the shared file offset.
     let read = file
         .seek(SeekFrom::Start(length.saturating_sub(KEPT_BYTES)))
         .and_then(|_| file.take(KEPT_BYTES).read_to_end(&mut bytes));
@@ -363,7 +348,7 @@ fn search_path() -> OsString {
     std::env::join_paths(dirs).unwrap_or(own)
 }
 
-/// Where a program lies.
+/// Returns the path of a program.
 pub(crate) fn find(program: &str) -> Option<PathBuf> {
     use std::os::unix::fs::PermissionsExt as _;
     let is_program =
@@ -374,7 +359,7 @@ pub(crate) fn find(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&search_path()).map(|dir| dir.join(program)).find(is_program)
 }
 
-/// Packages of Debian 12 and 13 that have a program.
+/// Packages of Debian 12 and 13 that contain a program.
 const PACKAGES: &[(&str, &str)] = &[
     ("bindfs", "bindfs"),
     ("blockdev", "util-linux"),
@@ -403,12 +388,12 @@ const PACKAGES: &[(&str, &str)] = &[
     ("umount", "mount"),
 ];
 
-/// That a program is not installed, with the package that has it; `None` where it is.
+/// Returns the message that a program is not installed, with its package. `None` if it is installed.
 pub(crate) fn missing(program: &str) -> Option<String> {
     find(program).is_none().then(|| not_installed(program))
 }
 
-/// That a program is not installed, with the package that has it.
+/// Formats the message that a program is not installed, with its package.
 pub(crate) fn not_installed(program: &str) -> String {
     let package = package_of(program).map_or_else(String::new, |package| format!("; on Debian: apt install {package}"));
     format!("{program} is not installed{package}")
@@ -426,7 +411,7 @@ mod tests {
         command.run(&mut NoWitness, None)
     }
 
-    /// What is wrong stands before a tool's page of usage, or at the end of what it did.
+    /// Protects: tools explain the error before their usage page or at the end of their output.
     #[test]
     fn the_first_line_and_the_last_ones_are_quoted() {
         assert_eq!(quoted("\n"), "");
@@ -436,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_gets_its_words_and_its_input_and_says_what_it_printed() {
+    fn a_command_gets_its_arguments_and_input_and_returns_its_output() {
         let command = Command::new("cat", ["-", "/dev/null"]).stdin("a\nb");
         assert_eq!(run(&command).unwrap(), "a\nb");
         assert_eq!(command.to_string(), r"printf 'a\nb' | cat - /dev/null");
@@ -445,14 +430,14 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_is_shown_with_what_it_said() {
+    fn a_failure_includes_the_commands_output() {
         let error = run(&Command::new("ls", ["/nowhere/at all"])).unwrap_err().to_string();
         assert!(error.starts_with("`ls '/nowhere/at all'` ended with exit status: "), "{error}");
         assert!(error.contains("No such file"), "{error}");
     }
 
     #[test]
-    fn what_is_missing_is_named_with_its_package() {
+    fn a_missing_program_is_named_with_its_package() {
         let missing = CommandError::Missing { command: "mdadm --create".to_owned(), program: "mdadm".to_owned() };
         let text = "`mdadm --create`: mdadm is not installed; on Debian: apt install mdadm";
         assert_eq!(missing.to_string(), text);
@@ -460,9 +445,9 @@ mod tests {
         assert!(matches!(error, CommandError::Missing { .. }) && !error.to_string().contains("apt"), "{error:?}");
     }
 
-    // Protects: neither a command that hangs nor what it started outlives its time.
+    // Protects: neither a hung command nor its children outlive the time limit.
     #[test]
-    fn what_takes_too_long_is_killed_with_its_children() {
+    fn a_slow_command_is_killed_with_its_children() {
         struct Seen(Vec<u32>);
         impl Witness for Seen {
             fn started(&mut self, pid: u32) {
@@ -486,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_the_users_is_killed_in_time_and_says_why() {
+    fn a_slow_line_is_killed_and_its_output_quoted() {
         let error = run_line("sleep 1000 & echo booting >&2; wait", Duration::from_millis(300), None).unwrap_err();
         assert_eq!(error.to_string(), "killed after 0 s, with every process it started: booting");
         let failed = run_line("echo no such machine >&2; exit 3", TIMEOUT, None).unwrap_err().to_string();
@@ -498,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn the_user_may_stop_it() {
+    fn the_user_can_interrupt_a_command() {
         let flag = StopFlag::detached();
         flag.request();
         let error = Command::new("sleep", ["1000"]).run(&mut NoWitness, Some(flag)).unwrap_err();
@@ -506,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_in_the_background_keeps_nobody() {
+    fn background_processes_do_not_block() {
         let text = run(&Command::new("sh", ["-c", "sleep 3 & echo done"])).unwrap();
         assert_eq!(text, "done\n");
     }

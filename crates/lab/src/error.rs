@@ -1,4 +1,4 @@
-//! Why something was not built or not taken down.
+//! Errors from building systems and taking them down.
 
 use crate::command::CommandError;
 use plumb_engine::guard::Refusal;
@@ -7,33 +7,31 @@ use std::fmt::{self, Write as _};
 use std::io;
 use std::path::PathBuf;
 
-/// Why something was not built or not taken down.
+/// Error from building a system or taking it down.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// A step failed; all that was built has been taken down again, but for what is left.
-    #[error("step {number} ({kind}): {cause}{}", left_behind(left))]
+    /// A step failed. Everything that was built has been taken down again, except `left`.
+    #[error("step {number} ({kind}): {cause}{}", remaining_parts(left))]
     Step {
-        /// Which one, from 1.
+        /// Number of the step, from 1.
         number: usize,
-        /// Its kind.
         kind: &'static str,
-        /// Why.
         cause: Box<Cause>,
-        /// What could not be taken down again.
+        /// Parts that could not be taken down again.
         left: Vec<Left>,
     },
-    /// Other steps stand.
+    /// Another system is standing.
     #[error("`{tag}` is already built, as a different system; take it down first")]
     Standing {
-        /// What stands.
+        /// Study and plot of the standing system.
         tag: String,
     },
-    /// What was built is gone.
+    /// A part of the standing system is gone.
     #[error("{what} was built but is gone; take `{tag}` down and build it again")]
     Vanished {
-        /// The study and the plot.
+        /// Name of the study and the plot.
         tag: String,
-        /// What is gone.
+        /// Description of the missing part.
         what: String,
     },
     /// The undo journal cannot be written, so nothing is built.
@@ -41,7 +39,6 @@ pub enum LabError {
     Journal {
         /// Directory that holds the undo journals.
         dir: PathBuf,
-        /// What the system said.
         source: io::Error,
     },
     /// Another user could change the undo journal, so nothing is built.
@@ -53,14 +50,14 @@ pub enum LabError {
     UntrustedPlace {
         /// Directory that holds the undo journals.
         dir: PathBuf,
-        /// The component that others can change.
+        /// Path component that others can change.
         source: UntrustedPath,
     },
-    /// Something could not be taken down.
-    #[error("some of it could not be taken down{}; `plumb clean` tries again", left_behind(.0))]
+    /// Some parts could not be taken down.
+    #[error("some parts could not be taken down{}; `plumb clean` tries again", remaining_parts(.0))]
     Left(Vec<Left>),
     /// Journals that another user could have written.
-    #[error("undo journals were left alone{}{}", named(journals), left_behind(left))]
+    #[error("undo journals were left alone{}{}", named(journals), remaining_parts(left))]
     UntrustedJournals {
         /// The journals, each with the reason.
         journals: Vec<Left>,
@@ -70,64 +67,59 @@ pub enum LabError {
     /// A process could not be put under the limits that steps have set.
     #[error("process {pid} cannot join the control group {}: {source}", group.display())]
     Confine {
-        /// The process.
         pid: u32,
-        /// The group.
+        /// Path of the control group.
         group: PathBuf,
-        /// What the system said.
         source: io::Error,
     },
 }
 
-/// Why a step could not be built.
+/// Reason why a step could not be built.
 #[derive(Debug, thiserror::Error)]
 pub enum Cause {
-    /// The write guard refused it.
+    /// The write guard refused the device.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// A command did not do what it was to do.
+    /// A command of the system failed.
     #[error(transparent)]
     Command(#[from] CommandError),
-    /// What a step says cannot be.
+    /// A field of the step has an invalid value.
     #[error("`{field}` is `{value}`: {expected}")]
     Field {
-        /// The field, as it is written.
+        /// Name of the field as written.
         field: &'static str,
-        /// Its value.
+        /// Value of the field as written.
         value: String,
-        /// What was expected.
+        /// Description of valid values.
         expected: String,
     },
-    /// Nothing has this name.
+    /// No earlier step has this name.
     #[error("no earlier step made `@{name}`; known: {known}")]
     Unnamed {
-        /// The name.
         name: String,
-        /// The names that are known.
+        /// List of the known names.
         known: String,
     },
     /// No disk, or more than one, has a serial that the study names.
     #[error("{found} the serial {serial}; disks here: {disks}")]
     Serial {
-        /// What was found, `no disk here has`.
+        /// Beginning of the message, `no disk here has`.
         found: String,
-        /// The serial.
+        /// Serial from the study file.
         serial: String,
         /// The disks and their serials.
         disks: String,
     },
-    /// This system cannot do it.
+    /// This system lacks the required support.
     #[error("{0}")]
     Unavailable(String),
-    /// The system said no.
     #[error("could not {action}: {source}")]
     Io {
-        /// What was tried.
+        /// Description of the attempted action.
         action: String,
-        /// What the system said.
         source: io::Error,
     },
-    /// The user wants to stop.
+    /// The user interrupted the build.
     #[error("interrupted")]
     Interrupted,
     /// The undo journal cannot be written.
@@ -135,46 +127,45 @@ pub enum Cause {
     Journal(io::Error),
 }
 
-/// Something that could not be taken down.
+/// A part that could not be taken down.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Left {
-    /// What it is.
     pub what: String,
-    /// Why it is still there.
+    /// Reason why it is still there.
     pub reason: String,
 }
 
-/// Why a host did not do it.
+/// Error from a request to a host.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HostError {
-    /// It answered that it cannot.
+    /// The host answered that it failed.
     #[error("{reason}")]
     Failed {
-        /// Why, with the way out.
+        /// Reason, with a way out.
         reason: String,
         /// Whether the write guard refused it.
         refused: bool,
     },
-    /// It does not answer any more: a broken link, a machine that died.
+    /// The host no longer answers: a broken link, or a dead machine.
     #[error("lost: {0}")]
     Lost(String),
 }
 
 impl Cause {
-    /// Shapes an error of the system for `map_err`.
+    /// Returns a closure for `map_err` that adds the attempted action to an I/O error.
     pub(crate) fn io<E: Into<io::Error>>(action: impl Into<String>) -> impl FnOnce(E) -> Cause {
         let action = action.into();
         move |source| Cause::Io { action, source: source.into() }
     }
 
-    /// A field with a value that cannot be.
+    /// Returns the error for an invalid field value.
     pub(crate) fn field(field: &'static str, value: impl ToString, expected: impl Into<String>) -> Cause {
         Cause::Field { field, value: value.to_string(), expected: expected.into() }
     }
 }
 
 impl LabError {
-    /// Whether the write guard refused it (exit code 5).
+    /// Returns `true` if the write guard refused it (exit code 5).
     pub fn is_refusal(&self) -> bool {
         matches!(self.cause(), Some(Cause::Refused(refusal)) if refusal.exit_code() == 5)
     }
@@ -197,7 +188,7 @@ fn named(journals: &[Left]) -> String {
     journals.iter().map(|Left { what, reason }| format!("; {what}: {reason}")).collect()
 }
 
-fn left_behind(left: &[Left]) -> String {
+fn remaining_parts(left: &[Left]) -> String {
     let mut text = String::new();
     for Left { what, reason } in left {
         // Writing to a string cannot fail.
@@ -206,7 +197,7 @@ fn left_behind(left: &[Left]) -> String {
     text
 }
 
-/// An answer that it cannot be done.
+/// Returns the error for a request that failed without a refusal.
 pub(crate) fn failed(reason: impl fmt::Display) -> HostError {
     HostError::Failed { reason: reason.to_string(), refused: false }
 }

@@ -1,4 +1,4 @@
-//! Where systems under test are built and run.
+//! Hosts, on which systems under test are built and run.
 
 pub use crate::error::HostError;
 
@@ -6,22 +6,22 @@ use crate::preflight::{Inspection, Objection, PlannedWork};
 use crate::protocol::{HostFacts, HostRequest, Reply, RunAnswer, RunJob, VERSION};
 use crate::step::{MadeNames, Safety, Step};
 
-/// Hears what goes on, a line each.
+/// Receives progress, one line per call.
 pub type Listener<'a> = &'a mut dyn FnMut(&str);
 
-/// A machine on which systems are built and run: this one, one reached by ssh, or a virtual one. Dropped, it takes down what
-/// it built as well as it can.
+/// A machine on which systems are built and run: this one, one reached by ssh, or a virtual machine. Dropping it
+/// takes down what it built, ignoring errors.
 pub trait Host {
-    /// What it is.
+    /// Returns the facts about the machine.
     fn facts(&self) -> &HostFacts;
 
-    /// What would go wrong with builds and with what runs on them. Nothing is built.
+    /// Returns problems that the builds, and the work on them, would run into. Builds nothing.
     fn inspect(&mut self, inspection: &Inspection) -> Result<Vec<Objection>, HostError>;
 
-    /// What does not fit on what was built.
+    /// Returns an objection for all work that does not fit on the standing system.
     fn fits(&mut self, work: &[PlannedWork]) -> Result<Vec<Objection>, HostError>;
 
-    /// Builds steps, in order. After an error, nothing is left of them.
+    /// Builds steps in order. After an error, nothing of them is left.
     fn build(
         &mut self,
         tag: &str,
@@ -30,22 +30,22 @@ pub trait Host {
         listener: Listener<'_>,
     ) -> Result<MadeNames, HostError>;
 
-    /// Runs one job on what was built.
+    /// Runs one job on the standing system.
     fn run(&mut self, job: &RunJob, listener: Listener<'_>) -> Result<RunAnswer, HostError>;
 
-    /// Takes down all that was built, in reverse order.
+    /// Takes down everything that was built, in reverse order.
     fn undo(&mut self, listener: Listener<'_>) -> Result<(), HostError>;
 
-    /// Ends it: the virtual machine stops, the link is closed, what was copied is removed.
+    /// Closes the host: stops the virtual machine or closes the link, and removes copied files.
     fn close(self: Box<Self>) -> Result<(), HostError>;
 }
 
-/// What a host answers to a request; nothing to [`HostRequest::Bye`].
+/// Answers a request to a host; [`HostRequest::Bye`] has no answer.
 pub fn answer(host: &mut dyn Host, request: HostRequest, listener: Listener<'_>) -> Option<Reply> {
     let answered = match request {
         HostRequest::Hello { version: VERSION } => Ok(Reply::Hello(host.facts().clone())),
         HostRequest::Hello { version } => Err(HostError::Failed {
-            reason: format!("this agent speaks version {VERSION} of the protocol, and not {version}"),
+            reason: format!("this agent speaks protocol version {VERSION}, not {version}"),
             refused: false,
         }),
         HostRequest::Inspect(inspection) => host.inspect(&inspection).map(|objections| Reply::Inspected { objections }),

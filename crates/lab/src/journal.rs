@@ -1,11 +1,11 @@
-//! The undo journal: how to take down what stands, written before it is built.
+//! The undo journal: how to take a system down, written before the system is built.
 //!
-//! One file for each building process, JSON lines: who it is, then what will undo each act, appended and on disk before
-//! the act itself, then what has been undone. While its process lives, the file is locked (`flock`): whoever gets the lock
-//! may take down what is written in it.
+//! Each building process has one file of JSON lines. The first names the process. Before each act, its undo is
+//! appended and synced. After an undo, that is noted too. The file is locked (`flock`) while its process lives, so a
+//! process that gets the lock may take down what the journal lists.
 //!
-//! A journal holds shell commands and paths to write to, so it is acted upon only if no other user can have written it:
-//! [`TrustedDir`] checks the file and every directory above it. Any other journal is reported and left alone.
+//! A journal holds shell commands and paths to write to, so it is acted upon only if no other user can have written
+//! it: [`TrustedDir`] checks the file and every directory above it. Any other journal is reported and left alone.
 
 use crate::command::{MARK, Witness, kill_group};
 use crate::error::Left;
@@ -21,35 +21,35 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The form of the file.
+/// Version of the file format.
 const VERSION: u32 = 1;
 
-/// How the names of journals end.
+/// File name extension of journals.
 const EXTENSION: &str = "journal";
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self", rename_all = "kebab-case")]
 enum JournalLine {
-    /// Whose it is.
+    /// Identifies the building process.
     Begin(Owner),
-    /// What will undo the next act.
+    /// The undo of the next act.
     Ahead { id: u64, undo: Undo },
-    /// It was undone, or was never done.
+    /// The act was undone, or was never done.
     Done { id: u64 },
     /// A command runs, as the leader of a process group.
     Started { pid: u32, ticks: u64 },
-    /// It runs no more.
+    /// The command no longer runs.
     Ended { pid: u32 },
 }
 
 plumb_document::tagged!(JournalLine, "line");
 
-/// Whose journal it is.
+/// The process that wrote a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Owner {
     version: u32,
     pub(crate) pid: u32,
-    /// The boot in which it ran: what lives in the kernel alone is gone with it.
+    /// Boot ID of the process: kernel state is gone after a reboot.
     boot: String,
     pub(crate) tag: String,
 }
@@ -76,7 +76,7 @@ impl From<UntrustedPath> for JournalError {
     }
 }
 
-/// The journals of processes that are gone.
+/// The journals of exited processes.
 #[derive(Debug, Default)]
 pub(crate) struct AbandonedJournals {
     /// Journals that can be acted upon.
@@ -94,11 +94,11 @@ pub(crate) struct UndoJournal {
     dir: TrustedDir,
     path: PathBuf,
     owner: Owner,
-    /// What will have to be undone, in the order of building.
+    /// Pending undos, in build order.
     ahead: Vec<(u64, Undo)>,
     next_id: u64,
     running: Vec<(u32, u64)>,
-    /// How many commands were started.
+    /// Number of commands that were started.
     commands: u64,
 }
 
@@ -106,7 +106,8 @@ impl UndoJournal {
     /// Creates a journal that only this user can read, in a directory that only this user can enter.
     ///
     /// # Errors
-    /// Another user could change the directory or one above it: a journal there could not be trusted later.
+    /// Returns an error if another user could change the directory or one above it: a journal there
+    /// could not be trusted later.
     pub(crate) fn create(dir: &Path, tag: &str) -> Result<UndoJournal, JournalError> {
         static COUNTER: AtomicU32 = AtomicU32::new(0);
         let trusted = TrustedDir::create_private(dir)?;
@@ -118,7 +119,7 @@ impl UndoJournal {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 opened => opened?,
             };
-            // Who recovers may have seen the empty file first, locked and removed it.
+            // A recovering process may have seen the empty file first, locked and removed it.
             if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() || is_unlinked(&file)? {
                 continue;
             }
@@ -138,8 +139,8 @@ impl UndoJournal {
         }
     }
 
-    /// Opens the journals whose processes are gone, and takes them over.
-    pub(crate) fn abandoned(dir: &Path) -> AbandonedJournals {
+    /// Opens and takes over the journals of exited processes.
+    pub(crate) fn open_abandoned(dir: &Path) -> AbandonedJournals {
         let mut found = AbandonedJournals::default();
         let left = |error: &dyn std::fmt::Display| Left {
             what: format!("undo journals in {}", dir.display()),
@@ -180,7 +181,7 @@ impl UndoJournal {
         found
     }
 
-    /// Opens a journal whose process is gone; `None` if it is still running.
+    /// Opens a journal of an exited process; `None` if the process still runs.
     fn open(dir: &TrustedDir, name: &OsStr, path: &Path) -> Result<Option<UndoJournal>, JournalError> {
         let file = match dir.open_private_file(name) {
             Err(error) if error.io_kind() == Some(io::ErrorKind::NotFound) => return Ok(None),
@@ -198,7 +199,7 @@ impl UndoJournal {
             let text = text?;
             match plumb_document::json::from_slice::<JournalLine>(&text) {
                 Ok(line) => lines.push(line),
-                // A line that was torn by the crash: its act had not begun. An empty one closes it.
+                // A crash tore this line: its act had not begun. The empty line appended below ends it.
                 Err(error) if error.is_cut_off() => {}
                 Err(error) => return Err(invalid(format!("line {}: {error}", number + 1))),
             }
@@ -207,14 +208,14 @@ impl UndoJournal {
         let owner = match lines.next() {
             Some(JournalLine::Begin(owner)) if owner.version == VERSION => owner,
             Some(JournalLine::Begin(owner)) => {
-                return Err(invalid(format!("it was written by another version of Plumb (form {})", owner.version)));
+                return Err(invalid(format!("it was written by another version of Plumb (format {})", owner.version)));
             }
-            // Nothing was begun.
+            // The process wrote nothing and began nothing.
             None => {
                 dir.remove_file(name)?;
                 return Ok(None);
             }
-            Some(_) => return Err(invalid("it does not say whose it is".to_owned())),
+            Some(_) => return Err(invalid("it does not name its process".to_owned())),
         };
         let (mut ahead, mut running, mut next_id, mut commands) = (vec![], vec![], 0, 0);
         for line in lines {
@@ -232,11 +233,11 @@ impl UndoJournal {
                 JournalLine::Ended { pid } => running.retain(|(known, _)| *known != pid),
             }
         }
-        // The lock is free, so that what was about to become a command has become it.
-        running.extend(unheard_of(path, commands));
+        // The lock is free, so every starting command has executed its program by now.
+        running.extend(unrecorded_leaders(path, commands));
         let (dir, path) = (dir.try_clone()?, path.to_owned());
         let mut journal = UndoJournal { file, dir, path, owner, ahead, next_id, running, commands };
-        // Closes a torn line.
+        // Ends a torn line.
         journal.file.write_all(b"\n")?;
         Ok(Some(journal))
     }
@@ -245,8 +246,8 @@ impl UndoJournal {
         &self.owner
     }
 
-    /// Says how the next act is undone. It is on disk when this returns.
-    pub(crate) fn ahead(&mut self, undo: Undo) -> io::Result<u64> {
+    /// Records how the next act is undone. The record is on disk when this returns.
+    pub(crate) fn record_undo(&mut self, undo: Undo) -> io::Result<u64> {
         let id = self.next_id;
         self.append(&JournalLine::Ahead { id, undo: undo.clone() })?;
         self.next_id += 1;
@@ -254,25 +255,26 @@ impl UndoJournal {
         Ok(id)
     }
 
-    /// The act was never done after all.
+    /// Records that the act was not done after all.
     pub(crate) fn cancel(&mut self, id: u64) -> io::Result<()> {
         self.append(&JournalLine::Done { id })?;
         self.ahead.retain(|(known, _)| *known != id);
         Ok(())
     }
 
-    /// How many things stand.
+    /// Returns the number of pending undos.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.ahead.len()
     }
 
-    /// Something that was built and is gone.
-    pub(crate) fn vanished(&self) -> Option<String> {
-        self.ahead.iter().find(|(_, undo)| undo.stands() == Some(false)).map(|(_, undo)| undo.to_string())
+    /// Returns a description of a part that was built and is gone, if any.
+    pub(crate) fn missing_part(&self) -> Option<String> {
+        self.ahead.iter().find(|(_, undo)| undo.exists() == Some(false)).map(|(_, undo)| undo.to_string())
     }
 
-    /// Takes down what stands, the last first, down to `keep` things; how many were taken down, and what is left.
+    /// Takes parts down, the last first, until `keep` are left. Returns how many were taken down, and the
+    /// parts that could not be.
     pub(crate) fn undo(&mut self, keep: usize, listener: &mut dyn FnMut(&str)) -> (usize, Vec<Left>) {
         for (pid, ticks) in std::mem::take(&mut self.running) {
             end_process(pid, ticks);
@@ -287,7 +289,7 @@ impl UndoJournal {
                         undone += 1;
                         listener(&format!("taken down: {undo}"));
                     }
-                    // Should this not reach the disk, it is tried once more, and found gone.
+                    // If this record is lost, the undo is tried again and finds nothing.
                     let _ = self.append(&JournalLine::Done { id });
                 }
                 Err(error) => {
@@ -297,13 +299,13 @@ impl UndoJournal {
             }
         }
         left.reverse();
-        let said =
+        let reports =
             left.iter().map(|(_, undo, reason)| Left { what: undo.to_string(), reason: reason.clone() }).collect();
         self.ahead.extend(left.into_iter().map(|(id, undo, _)| (id, undo)));
-        (undone, said)
+        (undone, reports)
     }
 
-    /// Removes the file; nothing may stand any more.
+    /// Removes the file. Call it only after everything was taken down.
     pub(crate) fn close(self) -> io::Result<()> {
         self.path.file_name().map_or(Ok(()), |name| self.dir.remove_file(name))
     }
@@ -322,7 +324,7 @@ impl Witness for UndoJournal {
     }
 
     fn started(&mut self, pid: u32) {
-        // What has ended already has a line too: the number of lines is the number of the next command.
+        // Commands that have ended get a line too: the number of lines gives the next command's number.
         let ticks = started_ticks(pid).unwrap_or_default();
         self.running.push((pid, ticks));
         self.commands += 1;
@@ -354,21 +356,21 @@ fn invalid(message: String) -> JournalError {
     io::Error::new(io::ErrorKind::InvalidData, message).into()
 }
 
-/// Tells a command of a journal from all others.
+/// Returns the mark that identifies a command of a journal.
 fn mark(journal: &Path, command: u64) -> String {
     format!("{}#{command}", journal.display())
 }
 
-/// Leaders of process groups that were started from this journal, with when: the builder was killed before it heard of
-/// them, and only `heard_of` commands have a line.
-fn unheard_of(journal: &Path, heard_of: u64) -> Vec<(u32, u64)> {
+/// Returns the leaders of process groups that were started from this journal but have no line, with their start
+/// times. The builder was killed before it learned their IDs. Only commands up to `recorded` have lines.
+fn unrecorded_leaders(journal: &Path, recorded: u64) -> Vec<(u32, u64)> {
     let marked = format!("{MARK}={}#", journal.display());
     let number =
         |variable: &[u8]| std::str::from_utf8(variable.strip_prefix(marked.as_bytes())?).ok()?.parse::<u64>().ok();
     let process = |entry: fs::DirEntry| {
         let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
         let environment = fs::read(entry.path().join("environ")).ok()?;
-        environment.split(|&byte| byte == 0).filter_map(number).find(|number| *number >= heard_of)?;
+        environment.split(|&byte| byte == 0).filter_map(number).find(|number| *number >= recorded)?;
         let leader = rustix::process::Pid::from_raw(i32::try_from(pid).ok()?)?;
         let leads = rustix::process::getpgid(Some(leader)).is_ok_and(|group| group == leader);
         Some((pid, started_ticks(pid).filter(|_| leads)?))
@@ -384,7 +386,7 @@ fn boot() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|text| text.trim().to_owned()).unwrap_or_default()
 }
 
-/// Ends a process that a builder left running when it was killed, with its group, and waits until it is gone: what it
+/// Kills a process that a killed builder left running, with its group, and waits until it is gone. Devices that it
 /// holds can be taken down only then.
 fn end_process(pid: u32, ticks: u64) {
     for _ in 0..500 {
@@ -404,12 +406,12 @@ mod tests {
         |_: &str| ()
     }
 
-    /// Returns the only journal of a directory. A command that another test is about to start holds a copy of its lock until it
-    /// has become another program.
+    /// Returns the only journal of a directory. A command that another test is about to start holds a copy of its
+    /// lock until it executes its program.
     fn only_abandoned(journals: &Path) -> UndoJournal {
         let begun = std::time::Instant::now();
         loop {
-            let mut found = UndoJournal::abandoned(journals);
+            let mut found = UndoJournal::open_abandoned(journals);
             assert!(found.unreadable.is_empty() && found.untrusted.is_empty(), "{found:?}");
             if let Some(journal) = found.journals.pop() {
                 return journal;
@@ -423,22 +425,23 @@ mod tests {
         Undo::MountPoint { path: path.to_owned() }
     }
 
-    // Protects: what a process wrote ahead is taken down by another one, in reverse order, once it is gone and not before.
+    // Protects: a dead process's acts are undone by another process, in reverse order, and
+    // never while the process lives.
     #[test]
-    fn what_the_gone_left_is_taken_down_and_what_the_living_have_is_not() {
+    fn only_systems_of_exited_processes_are_taken_down() {
         let dir = tempfile::tempdir().unwrap();
         let journals = dir.path().join("journals");
         let (outer, inner) = (dir.path().join("a"), dir.path().join("a/b"));
         let mut journal = UndoJournal::create(&journals, "study plot 1").unwrap();
         for path in [&outer, &inner] {
-            journal.ahead(dir_undo(path)).unwrap();
+            journal.record_undo(dir_undo(path)).unwrap();
             fs::create_dir(path).unwrap();
         }
-        assert!(UndoJournal::abandoned(&journals).journals.is_empty(), "it lives");
+        assert!(UndoJournal::open_abandoned(&journals).journals.is_empty(), "its process still runs");
         drop(journal);
         let mut journal = only_abandoned(&journals);
         assert_eq!(journal.owner().tag, "study plot 1");
-        // The inner one first: the outer one would not be empty.
+        // The inner directory first: the outer one would not be empty.
         assert_eq!(journal.undo(0, &mut quiet()), (2, vec![]));
         assert!(!outer.exists());
         journal.close().unwrap();
@@ -446,31 +449,31 @@ mod tests {
     }
 
     #[test]
-    fn what_is_gone_already_is_no_error_and_what_stays_is_told_and_tried_again() {
+    fn missing_parts_are_fine_and_remaining_ones_are_reported_and_retried() {
         let dir = tempfile::tempdir().unwrap();
         let journals = dir.path().join("journals");
         let (absent, full) = (dir.path().join("absent"), dir.path().join("full"));
         fs::create_dir_all(&full).unwrap();
-        // A file where a directory is expected: rmdir fails.
+        // A file in place of a directory makes rmdir fail.
         let odd = full.join("file");
         fs::write(&odd, "").unwrap();
         let mut journal = UndoJournal::create(&journals, "t").unwrap();
-        journal.ahead(dir_undo(&absent)).unwrap();
-        journal.ahead(dir_undo(&odd)).unwrap();
+        journal.record_undo(dir_undo(&absent)).unwrap();
+        journal.record_undo(dir_undo(&odd)).unwrap();
         let (undone, left) = journal.undo(0, &mut quiet());
         assert_eq!((undone, left.len()), (0, 1), "{left:?}");
         drop(journal);
         fs::remove_file(&odd).unwrap();
         let mut again = only_abandoned(&journals);
-        assert_eq!(again.len(), 1, "what was undone is not tried again");
+        assert_eq!(again.len(), 1, "a finished undo is not retried");
         assert_eq!(again.undo(0, &mut quiet()), (0, vec![]));
     }
 
     #[test]
-    fn a_torn_line_is_an_act_that_never_began_and_a_false_one_is_told() {
+    fn torn_lines_are_ignored_and_malformed_ones_reported() {
         let dir = tempfile::tempdir().unwrap();
         let mut journal = UndoJournal::create(dir.path(), "t").unwrap();
-        journal.ahead(dir_undo(&dir.path().join("x"))).unwrap();
+        journal.record_undo(dir_undo(&dir.path().join("x"))).unwrap();
         journal.file.write_all(br#"{"line":"ahead","id":1,"un"#).unwrap();
         let path = journal.path.clone();
         drop(journal);
@@ -481,32 +484,32 @@ mod tests {
             assert_eq!(journal.len(), 1);
         }
         fs::write(&path, "{\"line\":\"begin\"}\n").unwrap();
-        let found = UndoJournal::abandoned(dir.path());
+        let found = UndoJournal::open_abandoned(dir.path());
         assert!(found.journals.is_empty());
         assert!(found.unreadable[0].reason.contains("line 1"), "{found:?}");
         fs::write(&path, "").unwrap();
         assert!(open().is_none());
-        assert!(!path.exists(), "nothing was begun in it");
+        assert!(!path.exists(), "the journal began nothing");
     }
 
     /// Creates the journal of an exited process; undoing it would create the file `ran`.
     fn forged(dir: &Path, ran: &Path) -> PathBuf {
         let mut journal = UndoJournal::create(dir, "t").unwrap();
-        journal.ahead(Undo::Cmd { run: format!("touch {}", ran.display()), timeout_s: 5 }).unwrap();
+        journal.record_undo(Undo::Cmd { run: format!("touch {}", ran.display()), timeout_s: 5 }).unwrap();
         journal.path.clone()
     }
 
-    // Protects: a journal that another user could have written is reported and not acted upon. Before, all of these
-    // were.
+    // Protects: a journal that another user could have written is reported and not acted upon.
+    // Before, all of these were.
     #[test]
-    fn journals_that_others_could_have_written_are_named_and_left_alone() {
+    fn journals_that_others_could_have_written_are_reported_and_left_alone() {
         use std::os::unix::fs::{PermissionsExt, chown};
         let dir = tempfile::tempdir().unwrap();
         let (journals, ran) = (dir.path().join("state/journals"), dir.path().join("ran"));
         let path = forged(&journals, &ran);
         let set_mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
         let refused = |why: &str| {
-            let mut found = UndoJournal::abandoned(&journals);
+            let mut found = UndoJournal::open_abandoned(&journals);
             found.journals.iter_mut().for_each(|journal| drop(journal.undo(0, &mut quiet())));
             assert!(!ran.exists(), "{why}");
             assert!(found.unreadable.is_empty() && found.untrusted.len() == 1, "{why}: {found:?}");
@@ -533,16 +536,16 @@ mod tests {
                 chown(place, Some(0), None).unwrap();
             }
         } else {
-            eprintln!("SKIPPED: only root can give files to somebody else");
+            eprintln!("SKIPPED: only root can change a file's owner");
         }
-        // Back to this user's own file.
+        // Restore this user's own file.
         only_abandoned(&journals).undo(0, &mut quiet());
         assert!(ran.exists());
     }
 
     // Protects: journals of earlier versions, which others could read, are accepted and made private.
     #[test]
-    fn readable_journals_of_earlier_versions_are_taken() {
+    fn readable_journals_of_earlier_versions_are_accepted() {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
         let (journals, ran) = (dir.path().join("journals"), dir.path().join("ran"));
@@ -552,7 +555,7 @@ mod tests {
         assert_eq!((mode(&journals), mode(&path)), (0o700, 0o600));
         set_mode(&journals, 0o755);
         set_mode(&path, 0o644);
-        let mut found = UndoJournal::abandoned(&journals);
+        let mut found = UndoJournal::open_abandoned(&journals);
         assert_eq!((found.untrusted.len(), found.journals.len()), (0, 1));
         assert_eq!(mode(&path), 0o600);
         found.journals[0].undo(0, &mut quiet());
@@ -561,9 +564,9 @@ mod tests {
         assert_eq!(mode(&journals), 0o700);
     }
 
-    // Protects: a command that its builder was killed from under does not go on writing.
+    // Protects: a command whose builder was killed does not keep writing.
     #[test]
-    fn a_command_left_running_is_ended() {
+    fn a_command_left_running_is_killed() {
         use std::os::unix::process::CommandExt as _;
         let dir = tempfile::tempdir().unwrap();
         let mut child = std::process::Command::new("sleep").arg("1000").process_group(0).spawn().unwrap();

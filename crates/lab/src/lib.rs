@@ -1,7 +1,7 @@
-//! What provisions a system under test: devices, RAID, file systems, mounts, virtual machines, remote hosts.
+//! Provisions systems under test: devices, RAID, file systems, mounts, virtual machines, remote hosts.
 //!
-//! A [`Step`] is data. A [`Host`] builds steps, runs work on what it built, and takes all of it down again, here, in a
-//! virtual machine or over ssh: it is one [`protocol`], whoever answers.
+//! A [`Step`] is data. A [`Host`] builds steps, runs work on them, and takes everything down again. It may be this
+//! machine, a virtual machine, or a machine reached by ssh; all speak the same [`protocol`].
 
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
 

@@ -1,20 +1,20 @@
-//! Which programs a line of the user's own starts, as far as that can be seen without running it.
+//! Finds the programs that a user's shell line starts, as far as possible without running it.
 
 use crate::command::{Command, LineError, NoWitness};
 
-/// Words of the shell's grammar: what follows them may never run.
+/// Words of the shell's grammar. The commands after them may never run.
 const GRAMMAR: [&str; 16] = [
     "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "function", "{", "(",
     "!",
 ];
-/// Commands after which other programs may be found than before: they install, unpack, or change where is looked.
+/// Commands that may change which programs are found later: they install, unpack, or change the search path.
 const CHANGERS: [&str; 22] = [
     "cd", ".", "source", "eval", "export", "alias", "hash", "cp", "mv", "ln", "install", "tar", "unzip", "curl",
     "wget", "git", "make", "apt", "apt-get", "dnf", "yum", "pkg",
 ];
 
-/// The programs that a line starts in any case, up to where the line itself may change what can be found. A command
-/// before `||` has an alternative.
+/// Returns the programs that a line starts in any case, up to the point where the line itself may change the search.
+/// A command before `||` has an alternative.
 fn programs(line: &str) -> Vec<String> {
     let mut found = Vec::new();
     for command in commands(line) {
@@ -23,7 +23,7 @@ fn programs(line: &str) -> Vec<String> {
         if GRAMMAR.iter().any(|grammar| word == *grammar || (grammar.len() == 1 && word.starts_with(grammar))) {
             break;
         }
-        // A name that the shell makes first, or that defines a function.
+        // The shell expands such a name first, or it defines a function.
         if word.contains(['$', '`', '(', ')', '*', '?', '[', '~', '>', '<']) {
             break;
         }
@@ -38,7 +38,7 @@ fn programs(line: &str) -> Vec<String> {
     found
 }
 
-/// `NAME=value` before a command.
+/// Returns `true` for `NAME=value` before a command.
 fn is_assignment(word: &str) -> bool {
     word.split_once('=').is_some_and(|(name, _)| {
         name.chars().next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
@@ -55,7 +55,7 @@ struct SimpleCommand<'a> {
     is_alternative: bool,
 }
 
-/// The simple commands, parted by what stands outside quotation marks.
+/// Splits a line into simple commands at the operators outside quotes.
 fn commands(line: &str) -> Vec<SimpleCommand<'_>> {
     let mut found: Vec<SimpleCommand<'_>> = Vec::new();
     let (mut quote, mut start, mut is_alternative) = (None, 0, false);
@@ -71,7 +71,7 @@ fn commands(line: &str) -> Vec<SimpleCommand<'_>> {
                 return found;
             }
             (None, ';' | '&' | '|' | '\n') => {
-                // `2>&1` and `&>FILE` part nothing.
+                // `2>&1` and `&>FILE` separate nothing.
                 let redirects = character == '&'
                     && (line[..at].ends_with(['>', '<']) || characters.peek().is_some_and(|(_, next)| *next == '>'));
                 if redirects {
@@ -90,10 +90,10 @@ fn commands(line: &str) -> Vec<SimpleCommand<'_>> {
     found
 }
 
-/// The programs that a line of the user's own starts and a shell here does not find; nothing of the line runs.
+/// Returns the programs that a user's line starts and that a shell here does not find. Runs nothing of the line.
 ///
 /// # Errors
-/// No shell could be asked.
+/// Returns an error if the shell cannot be run.
 pub fn missing_programs(line: &str) -> Result<Vec<String>, LineError> {
     let mut missing = Vec::new();
     for program in programs(line) {
@@ -112,7 +112,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    // Protects: what surely runs is found, and what the line itself decides on is left to it.
+    // Protects: programs that run in any case are found, and those that the line itself
+    // makes available are not reported.
     #[test]
     fn programs_of_a_line_are_those_that_surely_run() {
         for (line, expected) in [
@@ -140,7 +141,7 @@ mod tests {
         let of = |line: &str| missing_programs(line).unwrap();
         assert_eq!(of("true && echo a; /bin/sh -c b"), [] as [&str; 0]);
         assert_eq!(of("no-such-program-of-plumb start; /no/such/file"), ["no-such-program-of-plumb", "/no/such/file"]);
-        assert_eq!(of("-v"), ["-v"], "no option of the shell's own");
+        assert_eq!(of("-v"), ["-v"], "not an option of the shell");
     }
 
     proptest! {

@@ -1,4 +1,4 @@
-//! The near end of the protocol: asks an agent somewhere else.
+//! The near end of the protocol: sends requests to an agent elsewhere.
 
 use crate::host::{Host, HostError, Listener};
 use crate::preflight::{Inspection, Objection, PlannedWork};
@@ -10,27 +10,27 @@ use plumb_engine::signals::StopFlag;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::time::{Duration, Instant};
 
-/// Between two signs of life.
-const PULSE: Duration = Duration::from_secs(5);
+/// Interval between two heartbeats.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How much longer than a run's own limit its answer may take: the run removes its test data, caches are written back.
+/// Grace period for an answer after a run's own limit: the run removes its test data and caches are written back.
 const RUN_GRACE: Duration = Duration::from_secs(120);
 
-/// How often it is looked whether somebody wants to end.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Interval between checks for an interrupt.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A host that is the agent at the other end of a link. What differs from one to another is what the near side knows.
+/// A host whose agent is at the other end of a link. The implementations differ in what they know on the near side.
 pub(crate) trait FarHost {
-    /// What it is.
+    /// Returns the facts about the host.
     fn facts(&self) -> &HostFacts;
 
-    /// The link to its agent.
+    /// Returns the link to its agent.
     fn link(&mut self) -> &mut Link;
 
-    /// The error of a link that was lost for this reason, with what the near side knows about it.
-    fn explained(&mut self, reason: &str) -> HostError;
+    /// Returns the error for a link that was lost for this reason, with details that the near side knows.
+    fn explain_loss(&mut self, reason: &str) -> HostError;
 
-    /// Waits for its end, after goodbye was said.
+    /// Waits for the host's end after goodbye was sent.
     fn end(&mut self) -> Result<(), HostError>;
 }
 
@@ -40,11 +40,11 @@ impl<F: FarHost> Host for F {
     }
 
     fn inspect(&mut self, inspection: &Inspection) -> Result<Vec<Objection>, HostError> {
-        self.link().objections(&HostRequest::Inspect(inspection.clone())).map_err(|error| told(self, error))
+        self.link().objections(&HostRequest::Inspect(inspection.clone())).map_err(|error| explain(self, error))
     }
 
     fn fits(&mut self, work: &[PlannedWork]) -> Result<Vec<Objection>, HostError> {
-        self.link().objections(&HostRequest::Fits { work: work.to_vec() }).map_err(|error| told(self, error))
+        self.link().objections(&HostRequest::Fits { work: work.to_vec() }).map_err(|error| explain(self, error))
     }
 
     fn build(
@@ -54,26 +54,26 @@ impl<F: FarHost> Host for F {
         safety: &Safety,
         listener: Listener<'_>,
     ) -> Result<MadeNames, HostError> {
-        self.link().build(tag, steps, safety, listener).map_err(|error| told(self, error))
+        self.link().build(tag, steps, safety, listener).map_err(|error| explain(self, error))
     }
 
     fn run(&mut self, job: &RunJob, listener: Listener<'_>) -> Result<RunAnswer, HostError> {
-        self.link().run(job, listener).map_err(|error| told(self, error))
+        self.link().run(job, listener).map_err(|error| explain(self, error))
     }
 
     fn undo(&mut self, listener: Listener<'_>) -> Result<(), HostError> {
-        self.link().undo(listener).map_err(|error| told(self, error))
+        self.link().undo(listener).map_err(|error| explain(self, error))
     }
 
     fn close(mut self: Box<Self>) -> Result<(), HostError> {
-        self.link().bye();
+        self.link().send_goodbye();
         self.end()
     }
 }
 
-fn told(host: &mut impl FarHost, error: HostError) -> HostError {
+fn explain(host: &mut impl FarHost, error: HostError) -> HostError {
     match error {
-        HostError::Lost(reason) => host.explained(&reason),
+        HostError::Lost(reason) => host.explain_loss(&reason),
         error => error,
     }
 }
@@ -87,12 +87,12 @@ pub(crate) struct Link {
 
 enum Heard {
     Reply(Box<Reply>),
-    /// Something else: what a shell or a login script says.
+    /// Any other line, such as the output of a shell or a login script.
     Noise(String),
 }
 
 impl Link {
-    /// Over these ends. The writer is closed when the link is dropped.
+    /// Creates a link over a reader and a writer. The writer is closed on drop.
     pub(crate) fn new(
         reader: impl Read + Send + 'static,
         writer: impl Write + Send + 'static,
@@ -101,12 +101,12 @@ impl Link {
         Link { to: write(writer), from: read(reader), interrupted }
     }
 
-    /// Asks who is there.
+    /// Sends the first request and returns the host's facts.
     pub(crate) fn hello(&mut self, limit: Duration) -> Result<HostFacts, HostError> {
         match self.ask(&HostRequest::Hello { version: VERSION }, Some(limit), &mut |_| ())? {
             Reply::Hello(facts) if facts.version == VERSION => Ok(facts),
             Reply::Hello(facts) => Err(HostError::Failed {
-                reason: format!("its agent speaks version {} of the protocol, and not {VERSION}", facts.version),
+                reason: format!("its agent speaks protocol version {}, not {VERSION}", facts.version),
                 refused: false,
             }),
             other => Err(unexpected(&other)),
@@ -149,8 +149,8 @@ impl Link {
         }
     }
 
-    /// Says goodbye; the agent takes down what it built and ends.
-    pub(crate) fn bye(&mut self) {
+    /// Sends goodbye; the agent then takes down what it built and exits.
+    pub(crate) fn send_goodbye(&mut self) {
         let _ = self.send(&HostRequest::Bye);
     }
 
@@ -158,7 +158,7 @@ impl Link {
         let mut line = plumb_document::json::to_vec(request)
             .map_err(|error| HostError::Failed { reason: format!("a request: {error}"), refused: false })?;
         line.push(b'\n');
-        self.to.send(line).map_err(|_| HostError::Lost("nothing can be sent to it any more".into()))
+        self.to.send(line).map_err(|_| HostError::Lost("it no longer accepts requests".into()))
     }
 
     fn ask(
@@ -171,7 +171,7 @@ impl Link {
         let start = Instant::now();
         let mut noise = Vec::new();
         loop {
-            match self.from.recv_timeout(LOOK_EVERY) {
+            match self.from.recv_timeout(POLL_INTERVAL) {
                 Ok(Heard::Reply(reply)) => match *reply {
                     Reply::Progress { text } => listener(&text),
                     Reply::Failed { reason, refused } => return Err(HostError::Failed { reason, refused }),
@@ -180,8 +180,9 @@ impl Link {
                 Ok(Heard::Noise(text)) => noise.push(text),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    let said = if noise.is_empty() { String::new() } else { format!("; it said: {}", noise.join(" ")) };
-                    return Err(HostError::Lost(format!("it has exited{said}")));
+                    let printed =
+                        if noise.is_empty() { String::new() } else { format!("; its output: {}", noise.join(" ")) };
+                    return Err(HostError::Lost(format!("it has exited{printed}")));
                 }
             }
             if limit.is_some_and(|limit| start.elapsed() > limit) {
@@ -197,15 +198,15 @@ impl Link {
 fn unexpected(reply: &Reply) -> HostError {
     let reply = plumb_document::json::to_string(reply).unwrap_or_default();
     let reply: String = reply.chars().take(200).collect();
-    HostError::Lost(format!("it answered something else: {reply}"))
+    HostError::Lost(format!("unexpected reply: {reply}"))
 }
 
-/// Writes in a thread of its own, with a sign of life when there is nothing to say.
+/// Writes requests on a separate thread, and a heartbeat when there are none.
 fn write(mut writer: impl Write + Send + 'static) -> Sender<Vec<u8>> {
     let (to, lines) = unbounded::<Vec<u8>>();
     std::thread::spawn(move || {
         loop {
-            let line = match lines.recv_timeout(PULSE) {
+            let line = match lines.recv_timeout(HEARTBEAT_INTERVAL) {
                 Ok(line) => line,
                 Err(RecvTimeoutError::Timeout) => b"\n".to_vec(),
                 Err(RecvTimeoutError::Disconnected) => return,
@@ -219,7 +220,7 @@ fn write(mut writer: impl Write + Send + 'static) -> Sender<Vec<u8>> {
 }
 
 fn read(reader: impl Read + Send + 'static) -> Receiver<Heard> {
-    let (heard, from) = unbounded();
+    let (sender, from) = unbounded();
     std::thread::spawn(move || {
         for line in BufReader::new(reader).split(b'\n') {
             let Ok(line) = line else { return };
@@ -229,7 +230,7 @@ fn read(reader: impl Read + Send + 'static) -> Receiver<Heard> {
                 Err(_) if text.trim().is_empty() => continue,
                 Err(_) => Heard::Noise(text.trim().chars().take(500).collect()),
             };
-            if heard.send(heard_now).is_err() {
+            if sender.send(heard_now).is_err() {
                 return;
             }
         }

@@ -8,19 +8,19 @@ use crate::step::{MadeNames, Safety, Step};
 use crate::surroundings::Surroundings;
 use plumb_engine::signals::StopFlag;
 
-/// This machine. Work runs in processes of its own, as a user would start them.
+/// This machine. Runs work in separate processes, as a user would start them.
 #[derive(Debug)]
 pub struct Local {
     agent: Agent,
-    /// Whether something may stand.
+    /// Whether a system may be standing.
     built: bool,
 }
 
 impl Local {
-    /// Nothing is built yet.
+    /// Creates a host that has built nothing.
     ///
     /// # Errors
-    /// The state directory cannot be made.
+    /// Returns an error if the state directory cannot be created.
     pub fn new(surroundings: &Surroundings) -> Result<Local, HostError> {
         let settings = AgentSettings {
             program: surroundings.program.clone(),
@@ -75,7 +75,7 @@ impl Host for Local {
 impl Drop for Local {
     fn drop(&mut self) {
         if self.built {
-            // What cannot be undone now stands in the journal.
+            // The journal keeps what cannot be undone now.
             let _ = self.agent.undo(&mut |_| ());
         }
     }

@@ -1,10 +1,10 @@
-//! Names in a study file: those that steps have, and what `@name` stands for.
+//! Names in a study file: the steps' names and the meaning of `@name`.
 
 use crate::error::Cause;
 
-/// What a name stands for, its `@` left out: all that a step of this name made, or one of it (`disks.2`). `all` is what a
-/// name without a number stands for, and `known` the names that there are.
-pub(crate) fn meant<T: Clone>(
+/// Resolves a name without its `@`: everything that a step of this name made, or one item of it (`disks.2`). `all` is
+/// the meaning of a name without a number, and `known` the existing names.
+pub(crate) fn resolve<T: Clone>(
     name: &str,
     all: impl Fn(&str) -> Result<Option<Vec<T>>, Cause>,
     known: impl FnOnce() -> Vec<String>,
@@ -29,25 +29,25 @@ pub(crate) fn meant<T: Clone>(
     Err(Cause::Unnamed { name: name.to_owned(), known: known.join(", ") })
 }
 
-/// The only thing that a name stands for.
+/// Returns the only item that a name refers to.
 pub(crate) fn only<T>(field: &'static str, name: &str, mut found: Vec<T>) -> Result<T, Cause> {
     match (found.pop(), found.len()) {
         (Some(only), 0) => Ok(only),
         (_, more) => {
             let count = if more == 0 { 0 } else { more + 1 };
-            Err(Cause::field(field, name, format!("it stands for {count} things; say which one, as `{name}.1`")))
+            Err(Cause::field(field, name, format!("it refers to {count} items; pick one, such as `{name}.1`")))
         }
     }
 }
 
-/// The study lists no device of its own.
+/// Returns the error for a study that lists no expendable device.
 pub(crate) fn none_expendable(name: &str) -> Cause {
     let expected =
         "the study lists no device that may be destroyed: [safety] expendable = [{ path = \"…\", serial = \"…\" }]";
     Cause::field("devices", format!("@{name}"), expected)
 }
 
-/// Names become parts of device names and paths.
+/// Checks a step's name: names become parts of device names and paths.
 pub(crate) fn check(name: &str, is_taken: bool) -> Result<(), Cause> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let begins_well = name.starts_with(|c: char| c.is_ascii_alphanumeric());

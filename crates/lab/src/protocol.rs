@@ -1,4 +1,4 @@
-//! What a study asks of a host, and what the host answers: JSON, one line each.
+//! Requests of a study to a host, and the host's answers: JSON, one per line.
 
 use crate::preflight::{Inspection, Objection, PlannedWork};
 use crate::step::{MadeNames, Safety, Step};
@@ -7,62 +7,58 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// The version of these messages; both ends must have the same.
+/// Version of these messages; both ends must have the same.
 pub const VERSION: u32 = 3;
 
-/// What is asked of a host. Requests are answered one after another.
+/// A request to a host. A host answers one request at a time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self", rename_all = "kebab-case")]
 pub enum HostRequest {
-    /// Who are you?
+    /// Asks for the host's facts.
     Hello {
-        /// [`VERSION`].
+        /// Sender's [`VERSION`].
         version: u32,
     },
-    /// What would go wrong with this?
+    /// Asks for problems of the planned builds and work.
     Inspect(Inspection),
-    /// Does this fit on what stands?
-    Fits {
-        /// What would run.
-        work: Vec<PlannedWork>,
-    },
-    /// Build these, one after another.
+    /// Asks whether work fits on the standing system.
+    Fits { work: Vec<PlannedWork> },
+    /// Builds these steps in order.
     Build {
-        /// The study and the plot, for the undo journal.
+        /// Name of the study and the plot, for the undo journal.
         tag: String,
-        /// What to build.
         steps: Vec<Step>,
-        /// What may be destroyed.
+        /// Devices that may be destroyed.
         safety: Safety,
     },
-    /// Run this on what was built.
+    /// Runs a job on the standing system.
     Run(RunJob),
-    /// Take down all that was built, in reverse order.
+    /// Takes down everything that was built, in reverse order.
     Undo,
-    /// End.
+    /// Ends the agent.
     Bye,
 }
 
 plumb_document::tagged!(HostRequest, "ask");
 
-/// One run.
+/// Description of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunJob {
-    /// What to run.
     pub work: HostWork,
-    /// The directory in which it runs, below which test data is made; made if it is not there.
+    /// Directory in which it runs and below which test data is created. Created if missing.
     pub dir: String,
-    /// Seed of every random choice of native work.
+    /// Seed of all random choices of native work.
     pub seed: u64,
-    /// Seconds until it is killed and counts as failed.
+    /// Time limit in seconds; the run is killed and counts as failed after it.
     pub timeout_s: u64,
-    /// Which run of its study it is, for simulated devices, which draw their runs' and plots' spread from it.
+    /// Place of the run within its study. Simulated devices derive their variance from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sim: Option<SimPlace>,
-    /// The hosts that make it together, in the place of this one; `dir` is theirs then, and what devices did is not known.
+    /// Hosts that make the run together instead of this one. `dir` refers to them then,
+    /// and device counters are unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub led: Option<LedHosts>,
-    /// Whether it reports each second: lines of JSON among those for people (`plumb schema stream`).
+    /// Whether it reports each interval: JSON lines among those for people (`plumb schema stream`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stream: bool,
 }
@@ -70,21 +66,22 @@ pub struct RunJob {
 /// Hosts whose agents make a run, as `plumb run` takes them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LedHosts {
-    /// As for `--hosts`.
+    /// Value of `--hosts`, split.
     pub hosts: Vec<String>,
-    /// As for `--hosts-keys`.
+    /// Value of `--hosts-keys`; `None` if not given.
     #[serde(default)]
     pub keys: Option<PathBuf>,
 }
 
-/// The place of a run among the runs of a study; as text, `RUN,PLOT` or `RUN,PLOT,DEBT`, what `plumb run --sim-run` takes.
+/// The place of a run among the runs of a study. Its text form is `RUN,PLOT` or `RUN,PLOT,DEBT`, as
+/// `plumb run --sim-run` takes it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SimPlace {
-    /// Which run, from 0, in the order in which they happen.
+    /// Number of the run, from 0, in order of execution.
     pub run: u32,
-    /// Which plot, from 0.
+    /// Number of the plot, from 0.
     pub plot: u32,
-    /// Share by which it is slower for what earlier runs left behind.
+    /// Fraction by which the run is slowed by the aftermath of earlier runs.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub debt: f64,
 }
@@ -100,11 +97,10 @@ impl std::fmt::Display for SimPlace {
     }
 }
 
-/// A text is no place of a run.
+/// Error from parsing the place of a run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not RUN,PLOT or RUN,PLOT,DEBT: two whole numbers and a share, such as 4,1 or 4,1,0.1")]
 pub struct SimPlaceError {
-    /// What was written.
     pub text: String,
 }
 
@@ -121,22 +117,18 @@ impl std::str::FromStr for SimPlace {
     }
 }
 
-/// What to run. In all texts, `${ram*N}` is N times the memory of the host that runs it, in bytes.
+/// Work to run. In all texts, `${ram*N}` is N times the memory of the executing host, in bytes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HostWork {
     /// A workload in Plumb's own TOML.
-    Native {
-        /// The text.
-        toml: String,
-    },
+    Native { toml: String },
     /// A command line of another tool, as after `plumb as`.
     Dialect {
-        /// `iozone`.
+        /// Name of the tool, such as `iozone`.
         tool: String,
-        /// Its words.
         args: Vec<String>,
-        /// What it reads on standard input.
+        /// Standard input of the tool.
         #[serde(default)]
         stdin: String,
     },
@@ -144,20 +136,20 @@ pub enum HostWork {
     Conformance(ConformanceWork),
 }
 
-/// Which rules of `plumb posix` are tested.
+/// Selection of rules for `plumb posix`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ConformanceWork {
-    /// These cases only: ids, their first parts, or patterns with `*`; all where there are none.
+    /// Cases to test: ids, their first parts, or patterns with `*`. Empty for all.
     pub only: Vec<String>,
-    /// These are left out.
+    /// Cases to leave out, in the same forms.
     pub without: Vec<String>,
-    /// Failures of rules of this level, and of those that bind more, count: `shall`, `linux` or `common`.
+    /// Weakest level whose failures count: `shall`, `linux` or `common`.
     pub level: String,
 }
 
 impl ConformanceWork {
-    /// The words behind `plumb posix DIRECTORY`.
+    /// Returns the arguments after `plumb posix DIRECTORY`.
     pub fn words(&self) -> Vec<String> {
         let mut words = vec!["--level".to_owned(), self.level.clone()];
         for (option, patterns) in [("--only", &self.only), ("--without", &self.without)] {
@@ -169,34 +161,31 @@ impl ConformanceWork {
     }
 }
 
-/// What a host answers.
+/// An answer of a host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self", rename_all = "kebab-case")]
 pub enum Reply {
-    /// To [`HostRequest::Hello`].
+    /// Answers [`HostRequest::Hello`].
     Hello(HostFacts),
-    /// Something goes on: a line for people. The answer is still to come.
-    Progress {
-        /// The line.
-        text: String,
-    },
-    /// To [`HostRequest::Inspect`] and [`HostRequest::Fits`].
+    /// A line of progress for people. The answer is still to come.
+    Progress { text: String },
+    /// Answers [`HostRequest::Inspect`] and [`HostRequest::Fits`].
     Inspected {
-        /// What would go wrong.
+        /// The problems that were found.
         objections: Vec<Objection>,
     },
-    /// To [`HostRequest::Build`]: all stands.
+    /// Answers [`HostRequest::Build`]: the system is standing.
     Built {
-        /// What the steps made.
+        /// Devices and mount points that the steps made.
         made: MadeNames,
     },
-    /// To [`HostRequest::Run`]: it ran, well or not.
+    /// Answers [`HostRequest::Run`]: it ran, successfully or not.
     Ran(Box<RunAnswer>),
-    /// To [`HostRequest::Undo`]: nothing is left.
+    /// Answers [`HostRequest::Undo`]: nothing is left.
     Undone,
-    /// To any: it could not be done. After a failed build, nothing is left of it.
+    /// Answers any request: it failed. After a failed build, nothing of it is left.
     Failed {
-        /// Why, for people, with the way out.
+        /// Reason for people, with a way out.
         reason: String,
         /// Whether the write guard refused it.
         #[serde(default)]
@@ -206,46 +195,42 @@ pub enum Reply {
 
 plumb_document::tagged!(Reply, "reply");
 
-/// What a host is.
+/// Facts about a host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HostFacts {
-    /// [`VERSION`].
+    /// Host's [`VERSION`].
     pub version: u32,
-    /// `uname -s`: `Linux`, `FreeBSD`.
+    /// Output of `uname -s`: `Linux`, `FreeBSD`.
     pub system: String,
-    /// `uname -r`.
     pub kernel: String,
-    /// Memory, in bytes.
     pub ram_bytes: u64,
-    /// Processors.
     pub cpus: u32,
 }
 
-/// How a run went.
+/// Outcome of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunAnswer {
-    /// The exit code of the command.
+    /// Exit code of the command.
     pub exit_code: i32,
-    /// The result, where there is one.
+    /// The result, if there is one.
     pub result: Option<RunResult>,
-    /// How the file system conforms, where that was tested.
+    /// Conformance of the file system, if it was tested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conformance: Option<Conformance>,
-    /// What each block device did for the work, by the kernel's name: `sda`, `md0`; from when the data were laid out until they
-    /// were about to be removed, what was dirty written back before both looks.
+    /// Work of each block device for the run, by the kernel's name: `sda`, `md0`. Counts from the end of the layout
+    /// to the removal of the data. Dirty data are written back before both readings.
     pub devices: BTreeMap<String, DeviceRecord>,
-    /// The last lines of what it said on standard error.
+    /// Last lines of its standard error.
     pub stderr: String,
 }
 
-/// A block device under a run: what it is in the system that was built, and what it did.
+/// A block device during a run: its role in the system and its work.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceRecord {
-    /// Its name in the recipe: `@disks.1`, `@array`. The kernel's name may be another one after each build. Absent for devices
+    /// Name in the recipe: `@disks.1`, `@array`. The kernel's name may change with each build. Absent for devices
     /// that the recipe does not name, and in results of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
-    /// What it did.
     #[serde(flatten)]
     pub counts: DeviceCounts,
 }
@@ -256,23 +241,21 @@ impl From<DeviceCounts> for DeviceRecord {
     }
 }
 
-/// What one block device did: differences of its counters (the kernel's `Documentation/admin-guide/iostats.rst`).
+/// Work of one block device: differences of its counters (the kernel's `Documentation/admin-guide/iostats.rst`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceCounts {
-    /// Reads completed.
+    /// Number of completed reads.
     pub reads: u64,
-    /// Bytes read.
     pub read_bytes: u64,
-    /// Writes completed.
+    /// Number of completed writes.
     pub writes: u64,
-    /// Bytes written.
     pub written_bytes: u64,
-    /// Flushes completed.
+    /// Number of completed flushes.
     pub flushes: u64,
 }
 
 impl DeviceCounts {
-    /// What was done since an earlier look.
+    /// Returns the work since an earlier reading.
     pub(crate) fn since(&self, before: &DeviceCounts) -> DeviceCounts {
         DeviceCounts {
             reads: self.reads.wrapping_sub(before.reads),
@@ -289,7 +272,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_what_was_printed_and_nothing_else_is_one() {
+    fn only_printed_places_parse() {
         for (text, debt) in [("4,1", 0.0), ("4,1,0.15", 0.15), ("0,0,0", 0.0)] {
             let place: SimPlace = text.parse().unwrap();
             assert_eq!(place.debt, debt);

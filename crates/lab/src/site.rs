@@ -1,4 +1,4 @@
-//! Where a recipe builds: what it may touch, what was made before it, and the journal that it writes ahead.
+//! Context of a recipe: devices that it may touch, results of earlier steps, and the undo journal.
 
 use crate::command::Command;
 use crate::error::Cause;
@@ -20,23 +20,23 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// What a recipe made: devices, or a mount point.
+/// Result of a recipe: devices, or a mount point.
 pub(crate) type MadePaths = Vec<PathBuf>;
 
-/// What is remembered between steps.
+/// State that is kept between steps.
 #[derive(Debug, Default)]
 pub(crate) struct StepMemory {
-    /// What steps made, by name.
+    /// Devices and mount points that steps made, by name.
     pub(crate) made: MadeNames,
     /// Devices that were made here, or whose content was destroyed here.
     pub(crate) own: BTreeSet<PathBuf>,
-    /// The control group of the measured processes.
+    /// Control group of the measured processes.
     pub(crate) group: Option<PathBuf>,
-    /// Programs that were asked for their version.
+    /// Programs whose version was reported.
     pub(crate) versions: BTreeSet<&'static str>,
 }
 
-/// What a recipe has in hand.
+/// Everything that a recipe works with.
 pub(crate) struct Site<'a> {
     pub(crate) journal: &'a mut UndoJournal,
     pub(crate) standing: &'a mut StepMemory,
@@ -46,52 +46,52 @@ pub(crate) struct Site<'a> {
 }
 
 impl Site<'_> {
-    /// Says what goes on.
     pub(crate) fn say(&mut self, text: &str) {
         (self.listener)(text);
     }
 
-    /// Writes down how the next act is undone.
-    pub(crate) fn ahead(&mut self, undo: Undo) -> Result<u64, Cause> {
-        self.journal.ahead(undo).map_err(Cause::Journal)
+    /// Records how the next act is undone.
+    pub(crate) fn record_undo(&mut self, undo: Undo) -> Result<u64, Cause> {
+        self.journal.record_undo(undo).map_err(Cause::Journal)
     }
 
-    /// The act was not done after all.
+    /// Records that the act was not done after all.
     pub(crate) fn cancel(&mut self, id: u64) -> Result<(), Cause> {
         self.journal.cancel(id).map_err(Cause::Journal)
     }
 
-    /// Runs a command; what it printed.
+    /// Runs a command and returns its output.
     pub(crate) fn run(&mut self, command: &Command) -> Result<String, Cause> {
         self.check_stop()?;
         (self.listener)(&BuildLine::Command(command.to_string()).to_string());
         Ok(command.run(self.journal, self.stop)?)
     }
 
-    /// Says the version of each program that a step has run, once a build. One that does not say it is no error.
+    /// Reports the version of each program that a step ran, once per build. A program that reports
+    /// none is not an error.
     pub(crate) fn say_versions(&mut self, step: &Step) {
         for program in step.tools() {
             let Some(command) = version::command(program).filter(|_| self.standing.versions.insert(program)) else {
                 continue;
             };
-            let Ok(said) = command.run_for_streams(self.journal, self.stop) else { continue };
-            if let Some(version) = version::of_words(&said.output, &said.errors) {
+            let Ok(streams) = command.run_for_streams(self.journal, self.stop) else { continue };
+            if let Some(version) = version::parse(&streams.output, &streams.errors) {
                 self.say(&BuildLine::Version { program: program.to_owned(), version }.to_string());
             }
         }
     }
 
-    /// Runs several.
+    /// Runs several commands in order.
     pub(crate) fn run_all(&mut self, commands: &[Command]) -> Result<(), Cause> {
         commands.iter().try_for_each(|command| self.run(command).map(drop))
     }
 
-    /// Whether the user wants to stop.
+    /// Returns an error if the user wants to stop.
     pub(crate) fn check_stop(&self) -> Result<(), Cause> {
         if self.stop.is_some_and(StopFlag::requested) { Err(Cause::Interrupted) } else { Ok(()) }
     }
 
-    /// Waits, unless the user wants to stop.
+    /// Waits, but returns an error if the user wants to stop.
     pub(crate) fn wait(&self, time: Duration) -> Result<(), Cause> {
         match self.stop {
             Some(flag) => drop(flag.sleep(time)),
@@ -100,7 +100,7 @@ impl Site<'_> {
         self.check_stop()
     }
 
-    /// What names stand for: paths as they are, `@name` as all that a step made.
+    /// Resolves names: paths stay, and `@name` becomes everything that a step made.
     pub(crate) fn resolve(&self, names: &[String]) -> Result<Vec<PathBuf>, Cause> {
         let mut found = vec![];
         for name in names {
@@ -112,16 +112,16 @@ impl Site<'_> {
         Ok(found)
     }
 
-    /// The only thing that a name stands for.
+    /// Resolves a name that must refer to a single item.
     pub(crate) fn resolve_one(&self, field: &'static str, name: &str) -> Result<PathBuf, Cause> {
         names::only(field, name, self.resolve(&[name.to_owned()])?)
     }
 
     fn named(&self, name: &str) -> Result<Vec<PathBuf>, Cause> {
-        names::meant(name, |name| self.all_named(name), || self.standing.made.keys().cloned().collect())
+        names::resolve(name, |name| self.resolve_all(name), || self.standing.made.keys().cloned().collect())
     }
 
-    fn all_named(&self, name: &str) -> Result<Option<Vec<PathBuf>>, Cause> {
+    fn resolve_all(&self, name: &str) -> Result<Option<Vec<PathBuf>>, Cause> {
         if let Some(made) = self.standing.made.get(name) {
             return Ok(Some(made.iter().map(PathBuf::from).collect()));
         }
@@ -132,8 +132,8 @@ impl Site<'_> {
         }
     }
 
-    /// Asks the write guard for devices whose content is about to be destroyed; they are the lab's own from here on, and what
-    /// is not the lab's in the first place is wiped in the end.
+    /// Asks the write guard for devices whose content is about to be destroyed. From then on they are the lab's own.
+    /// Devices that the lab did not make are wiped at the end.
     pub(crate) fn claim(&mut self, devices: &[PathBuf]) -> Result<(), Cause> {
         let guard = write_guard(Permissions::parse(&self.safety.typed));
         let list = listed(self.safety);
@@ -144,24 +144,24 @@ impl Site<'_> {
             }
             let is_own = self.is_own(device);
             let right = if is_own { Right::Made } else { Right::Study(&list) };
-            let found = patiently(|| guard.may_destroy(device, right))?;
+            let found = retry_while_busy(|| guard.may_destroy(device, right))?;
             if !is_own {
                 let serial = found.serials.first().cloned().unwrap_or_default();
-                self.ahead(Undo::Content { device: device.clone(), serial })?;
+                self.record_undo(Undo::Content { device: device.clone(), serial })?;
                 self.standing.own.insert(device.clone());
             }
         }
         Ok(())
     }
 
-    /// Asks the write guard for one device.
+    /// Claims a single device.
     pub(crate) fn claim_one(&mut self, field: &'static str, name: &str) -> Result<PathBuf, Cause> {
         let device = self.resolve_one(field, name)?;
         self.claim(std::slice::from_ref(&device))?;
         Ok(device)
     }
 
-    /// A device was made here.
+    /// Registers a device that was made here.
     pub(crate) fn own(&mut self, device: &Path) {
         self.standing.own.insert(device.to_owned());
     }
@@ -172,16 +172,16 @@ impl Site<'_> {
         number.is_some() && self.standing.own.iter().any(|own| system::device_number(own) == number)
     }
 
-    /// Whether a path lies on a device that was made or formatted here, so that filling it harms nobody.
+    /// Whether a path is on a device that was made or formatted here, so that filling it affects no other user.
     pub(crate) fn is_on_own(&self, path: &Path) -> bool {
         let (Ok(path), Ok(mounts)) = (fs::canonicalize(path), system::mounts()) else { return false };
-        // Later mounts hide earlier ones; of those that lie above the path the nearest counts.
+        // Later mounts hide earlier ones. Of the mounts above the path, the nearest counts.
         let above = mounts.iter().filter(|mount| path.starts_with(&mount.target));
         let nearest = above.max_by_key(|mount| mount.target.components().count());
         nearest.is_some_and(|mount| self.is_own(&mount.source))
     }
 
-    /// A new directory of the lab's own in a directory of the user's, which is written down first.
+    /// Creates a directory of the lab's own in a user's directory. Its undo is recorded first.
     pub(crate) fn own_dir(&mut self, field: &'static str, parent: &Path) -> Result<PathBuf, Cause> {
         static COUNTER: AtomicU32 = AtomicU32::new(0);
         let parent = fs::canonicalize(parent).ok().filter(|parent| parent.is_dir()).ok_or_else(|| {
@@ -197,7 +197,7 @@ impl Site<'_> {
             if path.symlink_metadata().is_ok() {
                 continue;
             }
-            let id = self.ahead(Undo::OwnDir { path: path.clone() })?;
+            let id = self.record_undo(Undo::OwnDir { path: path.clone() })?;
             match fs::DirBuilder::new().mode(0o755).create(&path) {
                 Ok(()) => return Ok(path),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.cancel(id)?,
@@ -207,7 +207,7 @@ impl Site<'_> {
     }
 }
 
-/// What a study lists as expendable, as the write guard takes it.
+/// Converts a study's list of expendable devices to the write guard's form.
 pub(crate) fn listed(safety: &Safety) -> Vec<Expendable<'_>> {
     safety
         .expendable
@@ -216,10 +216,10 @@ pub(crate) fn listed(safety: &Safety) -> Vec<Expendable<'_>> {
         .collect()
 }
 
-/// The devices that a study may destroy, in its order, found by their paths, or by their serials where it names none.
+/// Returns the devices that a study may destroy, in its order. Finds them by path, or by serial if there is no path.
 ///
 /// # Errors
-/// An entry names nothing, or a serial that no disk has.
+/// Returns an error if an entry is empty or no disk has its serial.
 pub(crate) fn expendable(safety: &Safety) -> Result<Vec<PathBuf>, Cause> {
     let mut disks = None;
     let mut found = vec![];
@@ -233,7 +233,7 @@ pub(crate) fn expendable(safety: &Safety) -> Result<Vec<PathBuf>, Cause> {
                 };
                 found.push(with_serial(disks, serial.trim())?);
             }
-            (None, None) => return Err(Cause::field("expendable", "{}", "say `path`, `serial`, or both")),
+            (None, None) => return Err(Cause::field("expendable", "{}", "set `path`, `serial`, or both")),
         }
     }
     Ok(found)
@@ -253,14 +253,14 @@ fn with_serial(disks: &[guard::NamedDevice], serial: &str) -> Result<PathBuf, Ca
     let describe = |disk: &guard::NamedDevice| {
         format!("{} ({})", disk.path.display(), disk.serials.first().map_or("", String::as_str))
     };
-    // Loop devices and their like that nothing uses are no disks.
+    // Unused loop devices and the like are not disks.
     let in_use = disks.iter().filter(|disk| system::device_bytes(&disk.path).is_ok_and(|bytes| bytes > 0));
     let disks: Vec<String> = in_use.map(describe).collect();
     Err(Cause::Serial { found, serial: serial.to_owned(), disks: disks.join(", ") })
 }
 
-/// Asks again while a device is held: who probes what has just appeared lets go of it in a moment.
-pub(crate) fn patiently<T>(mut ask: impl FnMut() -> Result<T, Refusal>) -> Result<T, Refusal> {
+/// Retries while a device is busy: a program that probes a new device releases it in a moment.
+pub(crate) fn retry_while_busy<T>(mut ask: impl FnMut() -> Result<T, Refusal>) -> Result<T, Refusal> {
     let mut answer = ask();
     system::wait_until(Duration::from_secs(1), || {
         if matches!(answer, Err(Refusal::Held { .. })) {

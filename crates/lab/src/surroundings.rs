@@ -1,36 +1,37 @@
-//! What hosts are given by whoever starts them.
+//! Information that all hosts need about this process.
 
 use plumb_engine::private_directory::{PrivateDirectoryError, user_directory};
 use plumb_engine::signals::StopFlag;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What all hosts need to know of this process.
+/// Information that all hosts need about this process.
 #[derive(Debug, Clone)]
 pub struct Surroundings {
-    /// Plumb's own executable: it runs the work, here and elsewhere.
+    /// Path of Plumb's own executable: it runs the work, here and elsewhere.
     pub program: PathBuf,
-    /// Where the journals of what was built here lie, and what a run needs until it ends.
+    /// Directory for the journals of systems built here, and for files that runs need.
     pub state: PathBuf,
-    /// Where images of virtual machines are kept between boots.
+    /// Directory for cached images of virtual machines.
     pub cache: PathBuf,
-    /// What is brought to other machines instead of it: `PLUMB_AGENT`, a static build perhaps.
+    /// Executable to copy to other machines instead: `PLUMB_AGENT`, perhaps a static build.
     pub far_program: Option<PathBuf>,
-    /// ssh with its words: `PLUMB_SSH`, split as a shell does.
+    /// ssh and its arguments: `PLUMB_SSH`, split like a shell does.
     pub ssh: Vec<String>,
-    /// How long a machine may take to boot; each kind of host has its own idea.
+    /// Time limit for booting a machine; `None` uses the default of each kind of host.
     pub boot_timeout: Option<Duration>,
-    /// Whether errors show all that ssh said.
+    /// Whether errors show all of ssh's output.
     pub verbose: bool,
-    /// Whether the user wants to end, looked at while a host is waited for.
+    /// Interrupt flag, checked while waiting for a host.
     pub interrupted: Option<StopFlag>,
 }
 
 impl Surroundings {
-    /// With the user's own directories. Source: XDG Base Directory Specification.
+    /// Uses the user's own directories. Source: XDG Base Directory Specification.
     ///
     /// # Errors
-    /// The environment names no directory of the user's, and none could be made: [`user_directory`].
+    /// Returns an error if the environment names no directory of the user's and
+    /// none could be created: [`user_directory`].
     pub fn of_environment(program: PathBuf) -> Result<Surroundings, PrivateDirectoryError> {
         let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let below = |name: &str, in_home: &str| Ok(user_directory(name, in_home)?.join("plumb"));
@@ -47,7 +48,7 @@ impl Surroundings {
         })
     }
 
-    /// Where the journals of what was built here lie.
+    /// Returns the directory of the undo journals.
     pub fn journals(&self) -> PathBuf {
         self.state.join("journals")
     }

@@ -1,4 +1,4 @@
-//! What this machine has now: mounts, loop devices, sizes. Read from /proc and /sys.
+//! Current state of this machine: mounts, loop devices, sizes. Read from /proc and /sys.
 
 use std::ffi::OsString;
 use std::fs;
@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 /// One mount. Source: proc_pid_mountinfo(5).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MountPoint {
-    /// Where.
+    /// Mount point.
     pub(crate) target: PathBuf,
-    /// What, as it was given to mount(2).
+    /// Source as passed to mount(2).
     pub(crate) source: PathBuf,
     /// Type of the file system.
     pub(crate) kind: String,
@@ -21,7 +21,7 @@ pub(crate) struct MountPoint {
     pub(crate) options: String,
 }
 
-/// All mounts, later ones over earlier ones.
+/// Returns all mounts. Later ones hide earlier ones.
 pub(crate) fn mounts() -> io::Result<Vec<MountPoint>> {
     let text = fs::read("/proc/self/mountinfo")?;
     Ok(text.split(|byte| *byte == b'\n').filter_map(mount_of_line).collect())
@@ -38,7 +38,7 @@ fn mount_of_line(line: &[u8]) -> Option<MountPoint> {
     Some(MountPoint { target, source, kind, options })
 }
 
-/// Decodes `\040` and its like, with which /proc writes blanks in names.
+/// Decodes escapes such as `\040`, which /proc uses for blanks in names.
 fn unescaped(field: &[u8]) -> PathBuf {
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field;
@@ -51,7 +51,7 @@ fn unescaped(field: &[u8]) -> PathBuf {
     PathBuf::from(OsString::from_vec(bytes))
 }
 
-/// The path under which the kernel shows a directory, whether it is there or will be: the part that is there is resolved.
+/// Returns the path under which the kernel shows a directory that exists or will exist: resolves the existing part.
 pub(crate) fn resolved(path: &Path) -> io::Result<PathBuf> {
     let path = std::path::absolute(path)?;
     let mut missing = vec![];
@@ -72,20 +72,20 @@ pub(crate) fn resolved(path: &Path) -> io::Result<PathBuf> {
 /// A loop device in use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LoopDevice {
-    /// `/dev/loop0`.
+    /// Path such as `/dev/loop0`.
     pub(crate) device: PathBuf,
-    /// Its image.
+    /// Path of its image file.
     pub(crate) image: PathBuf,
 }
 
-/// The loop devices that are in use.
+/// Returns the loop devices that are in use.
 pub(crate) fn loops() -> io::Result<Vec<LoopDevice>> {
     let mut found = vec![];
     for entry in fs::read_dir("/sys/block")? {
         let entry = entry?;
         let Ok(mut image) = fs::read(entry.path().join("loop/backing_file")) else { continue };
         image.truncate(image.trim_ascii_end().len());
-        // What the kernel appends when the image was removed from under the device.
+        // The kernel appends this if the image was unlinked.
         let image = image.strip_suffix(b" (deleted)").map_or(image.clone(), <[u8]>::to_vec);
         found.push(LoopDevice {
             device: Path::new("/dev").join(entry.file_name()),
@@ -95,13 +95,13 @@ pub(crate) fn loops() -> io::Result<Vec<LoopDevice>> {
     Ok(found)
 }
 
-/// The number of the block device at a path, links followed; `None` where there is none.
+/// Returns the number of the block device at a path, following links; `None` if there is none.
 pub(crate) fn device_number(path: &Path) -> Option<u64> {
     let meta = fs::metadata(path).ok()?;
     meta.file_type().is_block_device().then(|| meta.rdev())
 }
 
-/// The directory of a block device below /sys.
+/// Returns the directory of a block device below /sys.
 pub(crate) fn sys_dir(device: &Path) -> io::Result<PathBuf> {
     let number = device_number(device).ok_or_else(|| {
         io::Error::new(io::ErrorKind::NotFound, format!("{} is not a block device", device.display()))
@@ -110,7 +110,7 @@ pub(crate) fn sys_dir(device: &Path) -> io::Result<PathBuf> {
     fs::canonicalize(Path::new("/sys/dev/block").join(name))
 }
 
-/// The entries of a directory of /sys that have an attribute, each by its name and with the attribute's value.
+/// Returns the entries of a /sys directory that have an attribute: each name with the attribute's value.
 pub(crate) fn with_attribute(dir: &str, attribute: &str) -> impl Iterator<Item = (String, String)> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     entries.filter_map(move |entry| {
@@ -119,19 +119,19 @@ pub(crate) fn with_attribute(dir: &str, attribute: &str) -> impl Iterator<Item =
     })
 }
 
-/// The kernel's name of a block device, `sda1`.
+/// Returns the kernel's name of a block device, such as `sda1`.
 pub(crate) fn kernel_name(device: &Path) -> io::Result<String> {
     Ok(sys_dir(device)?.file_name().unwrap_or_default().to_string_lossy().into_owned())
 }
 
-/// Size of a block device, bytes.
+/// Returns the size of a block device in bytes.
 pub(crate) fn device_bytes(device: &Path) -> io::Result<u64> {
     let text = fs::read_to_string(sys_dir(device)?.join("size"))?;
-    // In sectors of 512 bytes, whatever the device's own are.
+    // In sectors of 512 bytes, regardless of the device's own.
     text.trim().parse::<u64>().map(|sectors| sectors * 512).map_err(io::Error::other)
 }
 
-/// The number of the partition and the name that it has in /dev, of all partitions of a disk.
+/// Returns number and /dev path of each partition of a disk.
 pub(crate) fn partitions(disk: &Path) -> io::Result<Vec<(u32, PathBuf)>> {
     let mut found = vec![];
     for entry in fs::read_dir(sys_dir(disk)?)? {
@@ -145,16 +145,16 @@ pub(crate) fn partitions(disk: &Path) -> io::Result<Vec<(u32, PathBuf)>> {
     Ok(found)
 }
 
-/// Text of a file of /sys or /proc, trimmed.
+/// Returns the text of a file in /sys or /proc, trimmed.
 pub(crate) fn text(path: &Path) -> io::Result<String> {
     Ok(fs::read_to_string(path)?.trim().to_owned())
 }
 
-/// Waits until something is so; whether it is.
-pub(crate) fn wait_until(longest: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+/// Waits until a condition holds. Returns `false` on a timeout.
+pub(crate) fn wait_until(longest: Duration, mut condition: impl FnMut() -> bool) -> bool {
     let begin = Instant::now();
     loop {
-        if is_so() {
+        if condition() {
             return true;
         }
         if begin.elapsed() > longest {

@@ -1,24 +1,23 @@
-//! What a build says as it goes on: its commands behind `$ `, as a shell shows them, and the versions of its programs behind
-//! `# `. Everything else is for people alone.
+//! The progress lines of a build: commands after `$ `, as in a shell, and program versions after `# `. All other
+//! lines are for people only.
 
 use std::fmt;
 
-/// A line of a build that is worth keeping.
+/// A progress line that is worth keeping.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BuildLine {
     /// A command that is run: `$ mkfs.ext4 -q -F /dev/loop0`.
     Command(String),
     /// A program that was run: `# mkfs.ext4: mke2fs 1.47.0 (5-Feb-2023)`.
     Version {
-        /// Its name.
         program: String,
-        /// What it says of itself.
+        /// Version as the program prints it.
         version: String,
     },
 }
 
 impl BuildLine {
-    /// From what a build said; `None` where that is for people alone.
+    /// Parses a progress line; `None` if it is for people only.
     pub fn read(line: &str) -> Option<BuildLine> {
         if let Some(command) = line.strip_prefix("$ ") {
             return Some(BuildLine::Command(command.to_owned()));
@@ -41,9 +40,9 @@ impl fmt::Display for BuildLine {
 mod tests {
     use super::*;
 
-    // Protects: whoever conducts a study hears the same on this machine, over ssh and from a virtual machine.
+    // Protects: the conductor of a study reads the same lines from this machine, over ssh and from a virtual machine.
     #[test]
-    fn what_is_said_is_heard() {
+    fn printed_lines_parse_back() {
         let lines = [
             BuildLine::Command("mdadm --create /dev/md0 --level 5".to_owned()),
             BuildLine::Version { program: "mdadm".to_owned(), version: "mdadm - v4.2: x".to_owned() },

@@ -1,4 +1,5 @@
-//! How one thing that stands is taken down. Each tolerates that it is gone, and takes nothing down that is another's.
+//! Undos: each takes down one part of a system. An undo tolerates that the part is gone,
+//! and touches nothing of others.
 
 use crate::command::{Command, CommandError, NoWitness};
 use crate::system;
@@ -15,47 +16,47 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-/// How the names of directories begin that the lab makes for its own files.
+/// Name prefix of directories that the lab creates for its own files.
 pub(crate) const OWN_PREFIX: &str = "plumb-lab-";
 
-/// How long something that is still in use is waited for.
+/// Time limit for a part that is still in use.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What takes one thing down.
+/// An action that takes down one part.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self", rename_all = "kebab-case")]
 pub(crate) enum Undo {
-    /// A directory that was made to mount something on.
+    /// Removes a directory that was created as a mount point.
     MountPoint { path: PathBuf },
-    /// A mount.
+    /// Unmounts a file system that was mounted from this source.
     Mount { target: PathBuf, source: PathBuf },
-    /// A directory of the lab's own, with all in it.
+    /// Removes a directory of the lab's own, with its contents.
     OwnDir { path: PathBuf },
-    /// A loop device over this image.
+    /// Detaches the loop device over this image.
     Loop { image: PathBuf },
-    /// What was written to a device that is not the lab's own: its beginning, its end, and where superblocks lie.
+    /// Wipes a device that is not the lab's own: its beginning, its end, and the places of superblocks.
     Content { device: PathBuf, serial: String },
-    /// The partitions of a disk that the kernel knows.
+    /// Removes the partitions of a disk that the kernel knows.
     Partitions { device: PathBuf, serial: String },
-    /// An md array that has one of these members.
+    /// Stops an md array that has one of these members.
     Md { device: PathBuf, members: Vec<PathBuf> },
-    /// A volume group, and the labels of its physical volumes.
+    /// Removes a volume group, and the labels of its physical volumes.
     VolumeGroup { group: String, devices: Vec<String> },
-    /// A mapped device.
+    /// Removes a device of the device mapper.
     Mapped { name: String },
-    /// A zram device.
+    /// Removes a zram device by its number.
     Zram { number: u32 },
-    /// A setting below /proc or /sys, with its value before.
+    /// Restores a setting below /proc or /sys.
     Setting { path: PathBuf, value: String },
-    /// The largest packet of a network interface, with its value before.
+    /// Restores the MTU of a network interface.
     Mtu { device: String, namespace: Option<String>, mtu: u64 },
-    /// A control group.
+    /// Removes a control group of Plumb's.
     ControlGroup { path: PathBuf },
-    /// A directory that is exported by NFS.
+    /// Ends the NFS export of a directory.
     Export { directory: String },
-    /// What the user said.
+    /// Runs the user's own undo command.
     Cmd { run: String, timeout_s: u64 },
-    /// A command of the system.
+    /// Runs a command of the system.
     Command { words: Vec<String> },
 }
 
@@ -70,48 +71,43 @@ pub(crate) enum Gone {
     Already,
 }
 
-/// Why something is still there.
+/// Reason why a part is still there.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UndoError {
-    /// A command did not take it down.
+    /// A command failed to take it down.
     #[error(transparent)]
     Command(#[from] CommandError),
-    /// The system said no.
+    /// A system call failed.
     #[error(transparent)]
     Io(#[from] io::Error),
     /// The write guard refused it.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// A directory is not of the lab's own.
+    /// The directory is not the lab's own.
     #[error("its name does not start with `{OWN_PREFIX}`")]
     NotOwn,
     /// The path is not a kernel setting.
-    #[error("it is not a setting of the kernel below /proc/sys or /sys, and was left alone")]
+    #[error("it is not a kernel setting below /proc/sys or /sys, and was left alone")]
     NotSetting,
     /// The control group was not created by the lab.
     #[error("it is not a control group of Plumb's (`{OWN_PREFIX}…`), and was left alone")]
     NotOwnGroup,
-    /// A directory holds a mount.
+    /// The directory contains a mount.
     #[error("something is mounted in it; run `umount {}` first", target.display())]
     MountedInside {
-        /// Where.
+        /// Mount point.
         target: PathBuf,
     },
-    /// A directory holds the image of a loop device.
+    /// The directory contains the image of a loop device.
     #[error("{} is in use as {}; run `losetup -d {}` first", image.display(), device.display(), device.display())]
-    InUse {
-        /// The image.
-        image: PathBuf,
-        /// The device.
-        device: PathBuf,
-    },
-    /// The kernel has not let go of it.
+    InUse { image: PathBuf, device: PathBuf },
+    /// The kernel has not released it.
     #[error("still in use")]
     StillInUse,
 }
 
 impl UndoError {
-    /// Whether somebody uses it, who may let go of it in a moment.
+    /// Whether it is in use by a process that may release it in a moment.
     fn is_busy(&self) -> bool {
         match self {
             UndoError::Command(CommandError::Failed { stderr, .. }) => stderr.contains("busy"),
@@ -122,7 +118,7 @@ impl UndoError {
 }
 
 impl Undo {
-    /// Whether it is still there after a reboot, which takes all that lives in the kernel alone.
+    /// Whether it survives a reboot. Pure kernel state does not.
     pub(crate) fn survives_reboot(&self) -> bool {
         match self {
             Undo::MountPoint { .. }
@@ -144,23 +140,23 @@ impl Undo {
         }
     }
 
-    /// Whether what it takes down is there; `None` where that cannot be told.
-    pub(crate) fn stands(&self) -> Option<bool> {
+    /// Whether the part still exists; `None` if that is unknown.
+    pub(crate) fn exists(&self) -> Option<bool> {
         match self {
             Undo::MountPoint { path } | Undo::OwnDir { path } | Undo::ControlGroup { path } => Some(path.is_dir()),
             Undo::Mount { target, source } => mounted(target, source).ok(),
             Undo::Loop { image } => Some(!loops_over(image).ok()?.is_empty()),
             Undo::Md { device, members } => Some(is_array_of(device, members)),
-            Undo::Mapped { name } => Some(mapped(name)),
+            Undo::Mapped { name } => Some(is_mapped(name)),
             Undo::Zram { number } => Some(zram(*number).is_dir()),
             _ => None,
         }
     }
 
-    /// Takes it down.
+    /// Takes the part down.
     ///
     /// # Errors
-    /// Why it is still there.
+    /// Returns the reason why it is still there.
     pub(crate) fn apply(&self) -> Result<Gone, UndoError> {
         match self {
             Undo::MountPoint { path } => remove_mount_point(path),
@@ -198,7 +194,7 @@ impl fmt::Display for Undo {
         match self {
             Undo::MountPoint { path } => write!(f, "mount point {}", path.display()),
             Undo::Mount { target, source } => write!(f, "{} mounted at {}", source.display(), target.display()),
-            Undo::OwnDir { path } => write!(f, "{} and all in it", path.display()),
+            Undo::OwnDir { path } => write!(f, "{} and its contents", path.display()),
             Undo::Loop { image } => write!(f, "loop device over {}", image.display()),
             Undo::Content { device, serial } => write!(f, "signatures on {} ({serial})", device.display()),
             Undo::Partitions { device, .. } => write!(f, "partitions of {}", device.display()),
@@ -220,8 +216,8 @@ fn run(command: &Command) -> Result<String, CommandError> {
     command.run(&mut NoWitness, None)
 }
 
-/// Tries again while something is still in use: what has just ended may hold it for a moment.
-fn patiently<T, E: Into<UndoError>>(mut attempt: impl FnMut() -> Result<T, E>) -> Result<T, UndoError> {
+/// Retries while a part is in use: a process that has just ended may hold it for a moment.
+fn retry_while_in_use<T, E: Into<UndoError>>(mut attempt: impl FnMut() -> Result<T, E>) -> Result<T, UndoError> {
     let mut last = attempt().map_err(Into::into);
     system::wait_until(PATIENCE, || {
         let is_busy = last.as_ref().err().is_some_and(UndoError::is_busy);
@@ -237,7 +233,7 @@ fn remove_mount_point(path: &Path) -> Result<Gone, UndoError> {
     match fs::remove_dir(path) {
         Ok(()) => Ok(Gone::Now),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Gone::Already),
-        // Somebody uses it for something else by now.
+        // It is used for something else by now.
         Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(Gone::Already),
         Err(error) => Err(error.into()),
     }
@@ -257,7 +253,7 @@ fn unmount(target: &Path, source: &Path) -> Result<Gone, UndoError> {
     if !mounted(target, source).map_err(UndoError::Io)? {
         return Ok(Gone::Already);
     }
-    patiently(|| run(&Command::new("umount", ["--"]).arg(target.to_string_lossy())))?;
+    retry_while_in_use(|| run(&Command::new("umount", ["--"]).arg(target.to_string_lossy())))?;
     Ok(Gone::Now)
 }
 
@@ -289,24 +285,24 @@ fn detach(image: &Path) -> Result<Gone, UndoError> {
     let devices = loops_over(image).map_err(UndoError::Io)?;
     for device in &devices {
         for (number, _) in system::partitions(device).map_err(UndoError::Io)? {
-            // Partitions that the kernel was told of outlive their device.
+            // Partitions that the kernel was informed of outlive their device.
             run(&Command::new("partx", ["--delete", "--nr", &number.to_string()]).arg(device.to_string_lossy()))?;
         }
         run(&Command::new("losetup", ["--detach"]).arg(device.to_string_lossy()))?;
     }
-    // The kernel detaches when the last user has gone.
+    // The kernel detaches when the last user is gone.
     if !system::wait_until(PATIENCE, || loops_over(image).is_ok_and(|left| left.is_empty())) {
         return Err(UndoError::StillInUse);
     }
     Ok(if devices.is_empty() { Gone::Already } else { Gone::Now })
 }
 
-/// Whether the device at a path is still the one that it was: after a reboot the path may be another's.
+/// Whether the device at a path is still the same: after a reboot the path may belong to another.
 fn is_same(device: &Path, serial: &str) -> bool {
     guard::serials(device).is_ok_and(|serials| serials.iter().any(|known| known == serial))
 }
 
-/// Zeroes where signatures lie: 4 MiB at both ends, and the copies of the btrfs superblock.
+/// Zeroes the places of signatures: 4 MiB at both ends, and the copies of the btrfs superblock.
 fn wipe(device: &Path, serial: &str) -> Result<Gone, UndoError> {
     const END: u64 = 4 << 20;
     const BTRFS_COPIES: [u64; 2] = [64 << 20, 256 << 30];
@@ -342,7 +338,9 @@ fn forget_partitions(device: &Path, serial: &str) -> Result<Gone, UndoError> {
     let partitions = system::partitions(device).map_err(UndoError::Io)?;
     for (number, _) in &partitions {
         let number = number.to_string();
-        patiently(|| run(&Command::new("partx", ["--delete", "--nr", &number]).arg(device.to_string_lossy())))?;
+        retry_while_in_use(
+            || run(&Command::new("partx", ["--delete", "--nr", &number]).arg(device.to_string_lossy())),
+        )?;
     }
     Ok(if partitions.is_empty() { Gone::Already } else { Gone::Now })
 }
@@ -357,10 +355,10 @@ fn is_array_of(device: &Path, members: &[PathBuf]) -> bool {
 fn stop_array(device: &Path, members: &[PathBuf]) -> Result<Gone, UndoError> {
     let stood = is_array_of(device, members);
     if stood {
-        patiently(|| run(&Command::new("mdadm", ["--stop"]).arg(device.to_string_lossy())))?;
+        retry_while_in_use(|| run(&Command::new("mdadm", ["--stop"]).arg(device.to_string_lossy())))?;
     }
     for member in members.iter().filter(|member| member.exists()) {
-        // It says so where there is no superblock.
+        // mdadm complains if there is no superblock.
         let _ = run(&Command::new("mdadm", ["--zero-superblock"]).arg(member.to_string_lossy()));
     }
     Ok(if stood { Gone::Now } else { Gone::Already })
@@ -371,23 +369,23 @@ fn remove_group(group: &str, devices: &[String]) -> Result<Gone, UndoError> {
     if !lvm::is_here() {
         return Ok(Gone::Already);
     }
-    let stood = run(&lvm(LvmCommand::Look, group, devices)).is_ok();
+    let stood = run(&lvm(LvmCommand::Exists, group, devices)).is_ok();
     if stood {
-        patiently(|| run(&lvm(LvmCommand::RemoveGroup, group, devices)))?;
+        retry_while_in_use(|| run(&lvm(LvmCommand::RemoveGroup, group, devices)))?;
     }
     for device in devices.iter().filter(|device| Path::new(device).exists()) {
-        // It says so where there is no label.
+        // lvm complains if there is no label.
         let _ = run(&lvm(LvmCommand::RemoveLabel, group, std::slice::from_ref(device)));
     }
     Ok(if stood { Gone::Now } else { Gone::Already })
 }
 
-fn mapped(name: &str) -> bool {
+fn is_mapped(name: &str) -> bool {
     system::with_attribute("/sys/block", "dm/name").any(|(_, found)| found == name)
 }
 
 fn remove_mapped(name: &str) -> Result<Gone, UndoError> {
-    if !mapped(name) {
+    if !is_mapped(name) {
         return Ok(Gone::Already);
     }
     run(&Command::new("dmsetup", ["remove", "--retry", "--noudevsync", "--noudevrules", name]))?;
@@ -403,11 +401,11 @@ fn remove_zram(number: u32) -> Result<Gone, UndoError> {
         return Ok(Gone::Already);
     }
     let control = Path::new("/sys/class/zram-control/hot_remove");
-    patiently(|| write_setting(control, number.to_string()))?;
+    retry_while_in_use(|| write_setting(control, number.to_string()))?;
     Ok(Gone::Now)
 }
 
-/// The value that a setting has, where the file shows all that it could have (`none [mq-deadline]`).
+/// Returns the current value of a setting, even if the file lists all possible ones (`none [mq-deadline]`).
 pub(crate) fn setting_now(path: &Path) -> io::Result<String> {
     let text = system::text(path)?;
     let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(chosen, _)| chosen.to_owned());
@@ -465,7 +463,7 @@ fn restore(path: &Path, value: &str) -> Result<Gone, UndoError> {
     }
 }
 
-/// An interface that is gone has nothing to get back.
+/// Restores an MTU. An interface that is gone needs nothing.
 fn restore_mtu(device: &str, namespace: Option<&str>, mtu: u64) -> Result<Gone, UndoError> {
     match run(&ip_link::show(namespace, device)) {
         Err(_) => Ok(Gone::Already),
@@ -488,10 +486,10 @@ fn remove_group_of_processes(path: &Path) -> Result<Gone, UndoError> {
     }
     let parent = path.parent().unwrap_or(Path::new("/")).join("cgroup.procs");
     for pid in system::text(&path.join("cgroup.procs")).unwrap_or_default().lines() {
-        // It may end meanwhile.
+        // The process may exit meanwhile.
         let _ = write_setting(&parent, pid);
     }
-    patiently(|| fs::remove_dir(path))?;
+    retry_while_in_use(|| fs::remove_dir(path))?;
     Ok(Gone::Now)
 }
 
@@ -500,7 +498,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_directories_of_the_labs_own_are_removed_with_what_is_in_them() {
+    fn only_the_labs_own_directories_are_removed_with_their_contents() {
         let dir = tempfile::tempdir().unwrap();
         let others = dir.path().join("photos");
         let own = dir.path().join(format!("{OWN_PREFIX}1"));
@@ -515,7 +513,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mount_point_that_somebody_uses_is_left() {
+    fn a_mount_point_in_use_is_left() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("file"), "").unwrap();
         assert_eq!(Undo::MountPoint { path: dir.path().to_owned() }.apply().unwrap(), Gone::Already);
@@ -523,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_gone_already() {
+    fn missing_parts_count_as_gone() {
         let nowhere = PathBuf::from("/nowhere/at/all");
         for undo in [
             Undo::MountPoint { path: nowhere.clone() },
@@ -544,7 +542,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_shows_what_is_chosen_of_what_could_be() {
+    fn the_chosen_value_of_a_setting_is_returned() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("scheduler");
         fs::write(&path, "none [mq-deadline] kyber\n").unwrap();
@@ -554,7 +552,7 @@ mod tests {
 
     // Protects files from journals: only kernel settings are written. Before, any path was.
     #[test]
-    fn only_settings_of_the_kernel_are_written() {
+    fn only_kernel_settings_are_written() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("passwd");
         fs::write(&file, "kept").unwrap();
@@ -585,7 +583,7 @@ mod tests {
         let own = dir.path().join(format!("{OWN_PREFIX}1"));
         fs::create_dir(&own).unwrap();
         let undo = |path: PathBuf| Undo::ControlGroup { path }.apply();
-        assert!(matches!(undo(own.clone()), Err(UndoError::NotOwnGroup)), "a directory is no control group");
+        assert!(matches!(undo(own.clone()), Err(UndoError::NotOwnGroup)), "a directory is not a control group");
         assert!(own.is_dir());
         if Path::new("/sys/fs/cgroup").is_dir() {
             assert!(matches!(undo("/sys/fs/cgroup".into()), Err(UndoError::NotOwnGroup)));

@@ -1,17 +1,19 @@
-//! Permissions: one function says who may do what, and every operation is compared with it, for owner, group, supplementary group and
-//! others, with each of eight modes. The bits of the other classes are the opposite, so that a wrong class shows.
+//! Permissions: one function decides which accesses are granted, and every operation is compared with it, for owner,
+//! group, supplementary group and others, with each of eight modes. The other classes have the opposite bits, so that
+//! a wrong class shows up.
 
 use crate::ctx::{A, B, Ctx, RDONLY, RDWR, Run, WRONLY, Who};
 use crate::facts::Kind;
 use crate::ops::XATTR;
 use crate::sys::{self, AT, R, V, nr};
 
-/// Read, write and search or execute.
+/// Read, write, and search or execute.
 const R_BIT: u32 = 4;
 const W_BIT: u32 = 2;
 const X_BIT: u32 = 1;
 
-/// What the kernel grants. Source: POSIX.1-2017, XBD 4.5 "File Access Permissions": the first class that matches decides.
+/// Returns the bits that the kernel grants. Source: POSIX.1-2017, XBD 4.5 "File Access Permissions":
+/// the first matching class decides.
 fn granted(who: &Who, owner: u32, group: u32, mode: u32) -> u32 {
     let shift = if who.uid == owner {
         6
@@ -23,20 +25,19 @@ fn granted(who: &Who, owner: u32, group: u32, mode: u32) -> u32 {
     mode >> shift & 7
 }
 
-/// How the user is related to the file.
+/// Relation of the user to the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// Its owner.
+    /// The file's owner.
     Owner,
-    /// Its group is the user's.
+    /// The file's group is the user's.
     Group,
-    /// Its group is a supplementary one of the user's.
+    /// The file's group is a supplementary group of the user.
     Supplementary,
-    /// None of these.
     Other,
 }
 
-/// All classes, as in ids.
+/// All classes, with their names in ids.
 pub(crate) const CLASSES: [(Class, &str); 4] = [
     (Class::Owner, "owner"),
     (Class::Group, "group"),
@@ -44,19 +45,18 @@ pub(crate) const CLASSES: [(Class, &str); 4] = [
     (Class::Other, "other"),
 ];
 
-/// An operation and what it needs.
+/// An operation, and the permissions that it needs.
 pub(crate) struct Access {
-    /// As in ids.
+    /// Name in ids.
     pub name: &'static str,
-    /// The page that says so.
     pub page: &'static str,
-    /// The type of file whose mode is tested.
+    /// Type of the file whose mode is tested.
     pub kind: Kind,
-    /// The bits that must be granted.
+    /// Bits that must be granted.
     pub needs: u32,
-    /// Whether the owner may in any case.
+    /// Whether the owner is always permitted.
     pub owner_may: bool,
-    /// Makes the call; the file is `f`, in a directory `f/x` is a file.
+    /// Makes the call. The file is `f`; in a directory `f/x` is a file.
     pub call: fn(&mut Ctx<'_>) -> R,
 }
 
@@ -72,7 +72,7 @@ fn opened(cx: &mut Ctx<'_>, flags: V<'_>) -> R {
 
 fn nonblocking(cx: &mut Ctx<'_>, name: &'static str, flags: i32) -> R {
     match opened(cx, V::C(name, i64::from(flags | libc::O_NONBLOCK))) {
-        // Nobody reads: permission was granted.
+        // No reader, but permission was granted.
         Err(libc::ENXIO) => Ok(0),
         result => result,
     }
@@ -84,7 +84,6 @@ fn may(cx: &mut Ctx<'_>, name: &'static str, bits: u32) -> R {
 
 use Kind::{Dir, Fifo, Regular};
 
-/// The rows.
 pub(crate) const ACCESSES: &[Access] = &[
     row("open-read", "open()", Regular, R_BIT, |cx| opened(cx, RDONLY)),
     row("open-write", "open()", Regular, W_BIT, |cx| opened(cx, WRONLY)),
@@ -147,7 +146,7 @@ const EXTRA: u32 = 60_009;
 /// Tests an operation for a class of users.
 ///
 /// # Errors
-/// As every case.
+/// Returns an error if the case cannot be tested.
 pub(crate) fn run(cx: &mut Ctx<'_>, access: &Access, class: Class) -> Run {
     if class != Class::Owner || cx.facts.uid == 0 {
         cx.needs_users()?;
@@ -163,9 +162,10 @@ pub(crate) fn run(cx: &mut Ctx<'_>, access: &Access, class: Class) -> Run {
     };
     cx.set_mode(".", 0o777)?;
     let grants = |bits: &u32| bits & access.needs == access.needs;
-    // From what is refused to what is allowed: calls that are allowed change the file.
+    // Refused modes first: permitted calls change the file.
     for bits in (0..8).filter(|bits| !grants(bits)).chain((0..8).filter(grants)) {
-        // The other classes have the opposite bits. The owner of a plain user's file must be able to clean up; that is the runner's work.
+        // The other classes have the opposite bits. The owner of a plain user's file must be able to clean up; the
+        // runner takes care of that.
         let opposite = !bits & 7;
         let mode = (0..3).fold(0, |mode, class| mode | if class * 3 == shift { bits } else { opposite } << (class * 3));
         cx.make(access.kind, "f")?;

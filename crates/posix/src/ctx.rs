@@ -1,4 +1,4 @@
-//! What a case works with: its calls, its fixtures and its checks.
+//! The context of a case: its calls, its fixtures and its checks.
 
 use crate::errno;
 use crate::facts::{Facts, Kind};
@@ -6,70 +6,62 @@ use crate::outcome::{Failure, SkipKind};
 use crate::sys::{self, AT, Nr, R, Stat, Time, V, nr};
 use std::time::Duration;
 
-/// How a case ends before its end.
+/// Reason for ending a case early.
 pub(crate) enum Stop {
-    /// It cannot be tested here.
+    /// The case cannot be tested here.
     Skip(SkipKind, String),
-    /// What it builds on does not work; the case that says so.
+    /// A prerequisite does not work; with the case that tests it.
     Blocked(&'static str, String),
 }
 
-/// What a case returns.
 pub(crate) type Run = Result<(), Stop>;
 
-/// A user, as the kernel knows one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Who {
-    /// User.
     pub uid: u32,
-    /// Group.
     pub gid: u32,
-    /// Supplementary groups.
     pub groups: &'static [u32],
 }
 
-/// Users that cases act as: numbers below 65,536, which a user namespace maps, and of which no account is needed.
+/// Users that cases act as. The IDs are below 65,536, which a user namespace maps, and need no account.
 pub(crate) const A: Who = Who { uid: 60_001, gid: 60_001, groups: &[] };
-/// Another user, in another group.
+/// A second user, in another group.
 pub(crate) const B: Who = Who { uid: 60_002, gid: 60_002, groups: &[] };
 
-/// `O_NONBLOCK` and `O_CLOEXEC` with the access mode, by their names.
+/// Access modes of open with their C names; `open` adds `O_NONBLOCK` and `O_CLOEXEC`.
 pub(crate) const RDONLY: V<'static> = V::C("O_RDONLY", libc::O_RDONLY as i64);
-/// To write.
 pub(crate) const WRONLY: V<'static> = V::C("O_WRONLY", libc::O_WRONLY as i64);
-/// To read and write.
 pub(crate) const RDWR: V<'static> = V::C("O_RDWR", libc::O_RDWR as i64);
-/// A new file, to read and write.
+/// Creates a new file for reading and writing.
 pub(crate) const NEW: V<'static> =
     V::C("O_CREAT | O_EXCL | O_RDWR", (libc::O_CREAT | libc::O_EXCL | libc::O_RDWR) as i64);
-/// The link itself.
+/// Operates on a link itself.
 pub(crate) const NOFOLLOW: V<'static> = V::C("AT_SYMLINK_NOFOLLOW", libc::AT_SYMLINK_NOFOLLOW as i64);
-/// A directory is removed.
+/// Makes unlinkat remove a directory.
 pub(crate) const REMOVEDIR: V<'static> = V::C("AT_REMOVEDIR", libc::AT_REMOVEDIR as i64);
 
-/// A case that is being run, in a working directory of its own.
+/// A running case, in its own working directory.
 pub(crate) struct Ctx<'a> {
-    /// What was probed.
     pub facts: &'a Facts,
-    /// Checks so far.
+    /// Number of checks so far.
     pub checks: u32,
-    /// Those that did not hold; the first few.
+    /// The first few failed checks.
     pub failures: Vec<Failure>,
-    /// How many did not hold.
+    /// Number of failed checks.
     pub failed: u32,
-    /// Calls so far, where they are wanted.
+    /// Calls so far; `None` if they are not recorded.
     pub calls: Option<Vec<String>>,
-    /// Numbers files.
+    /// Counter for file names.
     serial: u32,
     /// Whether it acts as another user.
     is_switched: bool,
 }
 
-/// Failures that are kept.
+/// Maximum number of failures kept.
 const FAILURES_MAX: usize = 6;
 
 impl<'a> Ctx<'a> {
-    /// Before its first call.
+    /// Creates the context before the first call.
     pub(crate) fn new(facts: &'a Facts, with_calls: bool) -> Ctx<'a> {
         let calls = with_calls.then(Vec::new);
         Ctx { facts, checks: 0, failures: Vec::new(), failed: 0, calls, serial: 0, is_switched: false }
@@ -77,7 +69,7 @@ impl<'a> Ctx<'a> {
 
     // ---- calls
 
-    /// Makes a system call.
+    /// Makes a system call and records it.
     pub(crate) fn call(&mut self, nr: Nr, args: &[V<'_>]) -> R {
         let result = sys::call(nr, args);
         self.note(nr, args, result);
@@ -94,22 +86,22 @@ impl<'a> Ctx<'a> {
         });
     }
 
-    /// Writes a remark among the calls.
+    /// Adds a comment to the recorded calls.
     pub(crate) fn remark(&mut self, text: &str) {
         if let Some(calls) = &mut self.calls {
             calls.push(format!("/* {text} */"));
         }
     }
 
-    /// Writes a line of C that repeats what the case does without [`Ctx::call`].
+    /// Records a line of C for an action that bypasses [`Ctx::call`].
     pub(crate) fn code(&mut self, text: &str) {
         if let Some(calls) = &mut self.calls {
             calls.push(text.to_owned());
         }
     }
 
-    /// Makes thousands of calls that are written down as one loop of C, which `text` makes of the result: a list of all of them is too
-    /// long for the channel to the parent process.
+    /// Makes thousands of calls and records them as one loop of C, which `text` creates from the result. A list of
+    /// all of them would be too long for the channel to the parent process.
     pub(crate) fn in_a_loop<T>(&mut self, body: impl FnOnce(&mut Self) -> T, text: impl FnOnce(&T) -> String) -> T {
         let calls = self.calls.take();
         let result = body(self);
@@ -120,77 +112,69 @@ impl<'a> Ctx<'a> {
         result
     }
 
-    /// Opens a file.
+    /// Opens a file with the given flags.
     pub(crate) fn open(&mut self, path: &str, flags: V<'_>, mode: u32) -> R {
         self.call(nr!(openat), &[AT, V::P(path), flags, V::O(mode)])
     }
 
-    /// Opens a file with flags that have no name of their own here.
+    /// Opens a file with flags that have no constant here.
     pub(crate) fn open_as(&mut self, path: &str, name: &'static str, flags: i32, mode: u32) -> R {
         self.open(path, V::C(name, i64::from(flags)), mode)
     }
 
-    /// Closes a descriptor.
     pub(crate) fn close(&mut self, fd: i64) {
         let _ = self.call(nr!(close), &[V::Fd(fd as i32)]);
     }
 
-    /// Makes a directory.
     pub(crate) fn mkdir(&mut self, path: &str, mode: u32) -> R {
         self.call(nr!(mkdirat), &[AT, V::P(path), V::O(mode)])
     }
 
-    /// Changes permissions.
+    /// Changes the permissions; follows links.
     pub(crate) fn chmod(&mut self, path: &str, mode: u32) -> R {
         self.call(nr!(fchmodat), &[AT, V::P(path), V::O(mode)])
     }
 
-    /// Changes owner and group; -1 leaves one. Follows links.
+    /// Changes owner and group; -1 keeps one. Follows links.
     pub(crate) fn chown(&mut self, path: &str, uid: i64, gid: i64) -> R {
         self.call(nr!(fchownat), &[AT, V::P(path), V::N(uid), V::N(gid), V::N(0)])
     }
 
-    /// The same of a link itself.
+    /// Changes owner and group of a link itself.
     pub(crate) fn lchown(&mut self, path: &str, uid: i64, gid: i64) -> R {
         self.call(nr!(fchownat), &[AT, V::P(path), V::N(uid), V::N(gid), NOFOLLOW])
     }
 
-    /// Removes a name.
     pub(crate) fn unlink(&mut self, path: &str) -> R {
         self.call(nr!(unlinkat), &[AT, V::P(path), V::N(0)])
     }
 
-    /// Removes a directory.
     pub(crate) fn rmdir(&mut self, path: &str) -> R {
         self.call(nr!(unlinkat), &[AT, V::P(path), REMOVEDIR])
     }
 
-    /// Renames.
     pub(crate) fn rename(&mut self, from: &str, to: &str) -> R {
         self.call(nr!(renameat2), &[AT, V::P(from), AT, V::P(to), V::N(0)])
     }
 
-    /// Makes a hard link.
     pub(crate) fn link(&mut self, from: &str, to: &str) -> R {
         self.call(nr!(linkat), &[AT, V::P(from), AT, V::P(to), V::N(0)])
     }
 
-    /// Makes a symbolic link.
+    /// Makes a symbolic link at `path`.
     pub(crate) fn symlink(&mut self, to: &str, path: &str) -> R {
         self.call(nr!(symlinkat), &[V::P(to), AT, V::P(path)])
     }
 
-    /// Sets a file's size.
     pub(crate) fn truncate(&mut self, path: &str, size: i64) -> R {
         self.call(nr!(truncate), &[V::P(path), V::N(size)])
     }
 
-    /// The same by descriptor.
+    /// Sets the size of an open file.
     pub(crate) fn ftruncate(&mut self, fd: i64, size: i64) -> R {
         self.call(nr!(ftruncate), &[V::Fd(fd as i32), V::N(size)])
     }
 
-    /// Writes at an offset.
     pub(crate) fn pwrite(&mut self, fd: i64, bytes: &[u8], offset: i64) -> R {
         let shown = [V::Fd(fd as i32), V::B(bytes), V::N(bytes.len() as i64), V::N(offset)];
         self.call(nr!(pwrite64), &shown)
@@ -201,7 +185,7 @@ impl<'a> Ctx<'a> {
         self.call(nr!(write), &[V::Fd(fd as i32), V::B(bytes), V::N(bytes.len() as i64)])
     }
 
-    /// Reads at an offset: what was read.
+    /// Reads at an offset and returns the bytes.
     pub(crate) fn pread(&mut self, fd: i64, length: usize, offset: i64) -> Result<Vec<u8>, i32> {
         let mut bytes = vec![0; length];
         let args = [V::Fd(fd as i32), V::W(sys::cells(&mut bytes)), V::N(length as i64), V::N(offset)];
@@ -215,28 +199,27 @@ impl<'a> Ctx<'a> {
         self.call(nr!(lseek), &[V::Fd(fd as i32), V::N(offset), V::C(name, i64::from(whence))])
     }
 
-    /// Writes a file back.
     pub(crate) fn fsync(&mut self, fd: i64) -> R {
         self.call(nr!(fsync), &[V::Fd(fd as i32)])
     }
 
-    /// Sets times, each seconds and nanoseconds; follows links.
+    /// Sets both times, each in seconds and nanoseconds; follows links.
     pub(crate) fn utimens(&mut self, path: &str, access: (i64, i64), change: (i64, i64)) -> R {
         let bytes = sys::two_times(access, change);
         self.call(nr!(utimensat), &[AT, V::P(path), V::B(&bytes), V::N(0)])
     }
 
-    /// What a file is; follows links.
+    /// Returns the attributes of a file; follows links.
     pub(crate) fn stat(&mut self, path: &str) -> Result<Stat, i32> {
         self.statx(AT, V::P(path), 0)
     }
 
-    /// What a file or link is.
+    /// Returns the attributes of a file or link.
     pub(crate) fn lstat(&mut self, path: &str) -> Result<Stat, i32> {
         self.statx(AT, V::P(path), i64::from(libc::AT_SYMLINK_NOFOLLOW))
     }
 
-    /// What an open file is.
+    /// Returns the attributes of an open file.
     pub(crate) fn fstat(&mut self, fd: i64) -> Result<Stat, i32> {
         self.statx(V::Fd(fd as i32), V::P(""), i64::from(libc::AT_EMPTY_PATH))
     }
@@ -267,7 +250,7 @@ impl<'a> Ctx<'a> {
         stat
     }
 
-    /// Acts as another user.
+    /// Runs `body` as another user.
     pub(crate) fn as_user<T>(&mut self, who: Who, body: impl FnOnce(&mut Self) -> T) -> T {
         self.switch(Some(who));
         let result = body(self);
@@ -275,7 +258,7 @@ impl<'a> Ctx<'a> {
         result
     }
 
-    /// Becomes a user, or again who the process is.
+    /// Becomes a user, or returns to the original one.
     pub(crate) fn switch(&mut self, who: Option<Who>) {
         if !self.facts.can_switch || who.is_none() && !self.is_switched {
             return;
@@ -285,7 +268,7 @@ impl<'a> Ctx<'a> {
         let keep = V::N(-1);
         let (uid, gid, groups) = who.map_or((own.0, own.1, &[][..]), |who| (who.uid, who.gid, who.groups));
         let groups = sys::group_bytes(groups);
-        // The real ids as well, which access() uses; the saved ones lead back.
+        // Sets the real IDs too, which access() uses. The saved ones allow the return.
         let user = [V::N(i64::from(uid)), V::N(i64::from(uid)), keep];
         if back {
             let _ = self.call(nr!(setresuid), &user);
@@ -297,46 +280,47 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// The user whose permissions are tested: [`A`], or this one where it cannot become another.
+    /// Returns the user whose permissions are tested: [`A`], or the current one if it cannot be changed.
     pub(crate) fn actor(&self) -> Who {
         if self.facts.can_switch { A } else { Who { uid: self.facts.uid, gid: self.facts.gid, groups: &[] } }
     }
 
     // ---- fixtures
 
-    /// A name that this case has not used.
+    /// Returns a name that this case has not used yet.
     pub(crate) fn fresh(&mut self) -> String {
         self.serial += 1;
         format!("n{}", self.serial)
     }
 
-    /// A step of the set-up. What does not work is reported by the case `by`.
+    /// Unwraps a step of the set-up. The case `by` tests that step.
     ///
     /// # Errors
-    /// The step failed.
+    /// Returns an error if the step failed.
     pub(crate) fn set_up<T>(&mut self, by: &'static str, what: &str, result: Result<T, i32>) -> Result<T, Stop> {
         result.map_err(|error| Stop::Blocked(by, format!("{what}: {}", errno::name(error))))
     }
 
-    /// A premise: what a case builds on, and another reports.
+    /// Requires a condition that another case tests.
     ///
     /// # Errors
-    /// It does not hold.
+    /// Returns an error if it does not hold.
     pub(crate) fn premise(&mut self, holds: bool, by: &'static str, why: &str) -> Run {
         if holds { Ok(()) } else { Err(Stop::Blocked(by, why.to_owned())) }
     }
 
-    /// Makes a file of a type, mode 0644 (a directory 0755). Devices are 1:2, never 0:0, which is a whiteout of overlayfs.
+    /// Makes a file of a type with mode 0644 (a directory with 0755). Devices are 1:2, never 0:0, which
+    /// overlayfs treats as a whiteout.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// Returns an error if it cannot be made.
     pub(crate) fn make(&mut self, kind: Kind, path: &str) -> Run {
         let result = self.try_make(kind, path);
         let what = format!("cannot make a {}", kind.name());
         self.set_up(kind.made_by(), &what, result).map(|_| ())
     }
 
-    /// The same, returning the errno.
+    /// Makes a file of a type, and returns the errno on failure.
     pub(crate) fn try_make(&mut self, kind: Kind, path: &str) -> R {
         let node = |cx: &mut Self, name: &'static str, kind: u32, device: i64| {
             let mode = V::C(name, i64::from(kind | 0o644));
@@ -359,10 +343,10 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// A regular file with this content.
+    /// Makes a regular file with this content.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// Returns an error if it cannot be made.
     pub(crate) fn file(&mut self, path: &str, content: &[u8]) -> Run {
         let fd = self.open(path, NEW, 0o644);
         let fd = self.set_up("make.regular", "cannot make a file", fd)?;
@@ -371,10 +355,10 @@ impl<'a> Ctx<'a> {
         self.set_up("write.extends", "cannot write", written).map(|_| ())
     }
 
-    /// A directory with this mode, exactly.
+    /// Makes a directory with exactly this mode.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// Returns an error if it cannot be made.
     pub(crate) fn dir(&mut self, path: &str, mode: u32) -> Run {
         let made = self.mkdir(path, mode);
         self.set_up("make.dir", "cannot make a directory", made)?;
@@ -384,16 +368,16 @@ impl<'a> Ctx<'a> {
     /// Sets a mode, as part of the set-up.
     ///
     /// # Errors
-    /// It cannot be set.
+    /// Returns an error if it cannot be set.
     pub(crate) fn set_mode(&mut self, path: &str, mode: u32) -> Run {
         let set = self.chmod(path, mode);
         self.set_up("chmod.sets", "chmod", set).map(|_| ())
     }
 
-    /// Gives a file away, as part of the set-up; to oneself costs nothing.
+    /// Changes the owner, as part of the set-up. Does nothing if it is the same.
     ///
     /// # Errors
-    /// It cannot be given away.
+    /// Returns an error if it cannot be changed.
     pub(crate) fn give(&mut self, path: &str, uid: u32, gid: u32) -> Run {
         if !self.facts.can_switch {
             return Ok(());
@@ -409,7 +393,7 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// Waits until a change gets a later time than one just made: twice the measured step.
+    /// Waits until the next change gets a later time: twice the measured step.
     pub(crate) fn nap(&mut self) {
         let step = self.facts.step_ns;
         self.remark(&format!("wait {} µs", 2 * step / 1000));
@@ -418,10 +402,10 @@ impl<'a> Ctx<'a> {
 
     // ---- needs
 
-    /// Other users.
+    /// Requires other users.
     ///
     /// # Errors
-    /// There are none.
+    /// Skips the case if this process cannot act as them.
     pub(crate) fn needs_users(&self) -> Run {
         match self.facts.can_switch {
             true => Ok(()),
@@ -431,18 +415,18 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// A feature that was probed.
+    /// Requires a probed feature.
     ///
     /// # Errors
-    /// There is none.
+    /// Skips the case if it is missing.
     pub(crate) fn needs(&self, has: bool, what: &str) -> Run {
         if has { Ok(()) } else { Err(Stop::Skip(SkipKind::NoFeature, what.to_owned())) }
     }
 
-    /// Files of a type.
+    /// Requires files of a type.
     ///
     /// # Errors
-    /// It cannot make them.
+    /// Skips the case if they cannot be made.
     pub(crate) fn needs_kind(&self, kind: Kind) -> Run {
         if self.facts.can_make(kind) {
             return Ok(());
@@ -451,14 +435,13 @@ impl<'a> Ctx<'a> {
         Err(Stop::Skip(SkipKind::NoType, why))
     }
 
-    /// The types that can be made here.
+    /// Returns the types that can be made here.
     pub(crate) fn kinds(&self) -> Vec<Kind> {
         Kind::ALL.iter().copied().filter(|kind| self.facts.can_make(*kind)).collect()
     }
 
     // ---- checks
 
-    /// A check.
     pub(crate) fn that(&mut self, holds: bool, what: &str, expected: &str, got: &str) {
         self.checks += 1;
         if holds {
@@ -475,23 +458,23 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// Two numbers are the same.
+    /// Checks that two numbers are equal.
     pub(crate) fn equal(&mut self, what: &str, expected: i64, got: i64) {
         self.that(expected == got, what, &expected.to_string(), &got.to_string());
     }
 
-    /// Two modes are the same, without the type.
+    /// Checks that two modes are equal, ignoring the type.
     pub(crate) fn mode_is(&mut self, what: &str, expected: u32, got: u32) {
         let got = got & 0o7777;
         self.that(expected == got, what, &format!("{expected:04o}"), &format!("{got:04o}"));
     }
 
-    /// A call succeeds.
+    /// Checks that a call succeeds.
     pub(crate) fn ok(&mut self, what: &str, result: R) -> bool {
         self.answers(what, result, &[0])
     }
 
-    /// A call answers one of these errnos, or succeeds where they include 0.
+    /// Checks that a call returns one of these errnos; 0 means success.
     pub(crate) fn answers(&mut self, what: &str, result: R, allowed: &[i32]) -> bool {
         let got = result.err().unwrap_or(0);
         let holds = allowed.contains(&got);
@@ -503,31 +486,31 @@ impl<'a> Ctx<'a> {
         holds
     }
 
-    /// What a file is, as a check that it is there.
+    /// Checks that a file exists, and returns its attributes.
     pub(crate) fn there(&mut self, what: &str, path: &str) -> Option<Stat> {
         let stat = self.lstat(path);
         self.answers(what, stat.map(|_| 0), &[0]);
         stat.ok()
     }
 
-    /// A file is not there.
+    /// Checks that a file does not exist.
     pub(crate) fn gone(&mut self, what: &str, path: &str) {
         let stat = self.lstat(path).map(|_| 0);
         self.answers(what, stat, &[libc::ENOENT]);
     }
 
-    /// Two times, of which the second must be later.
+    /// Checks that the second time is later.
     pub(crate) fn later(&mut self, what: &str, before: Time, after: Time) {
         self.that(after > before, what, &format!("later than {}", time(before)), &time(after));
     }
 
-    /// Two times that must be the same.
+    /// Checks that two times are the same.
     pub(crate) fn same_time(&mut self, what: &str, before: Time, after: Time) {
         self.that(after == before, what, &format!("still {}", time(before)), &time(after));
     }
 }
 
-/// What a call returned, for people: the number, or the name of the errno.
+/// Formats a call's result for people: the number, or the name of the errno.
 fn plain(text: &str) -> String {
     let inside = |head: &str| text.strip_prefix(head).and_then(|rest| rest.strip_suffix(')'));
     if let "" | "None" = text {
@@ -540,7 +523,7 @@ fn plain(text: &str) -> String {
     }
 }
 
-/// `12.000000004`.
+/// Formats a time as `12.000000004`.
 pub(crate) fn time((seconds, nanos): Time) -> String {
     format!("{seconds}.{nanos:09}")
 }
@@ -549,7 +532,7 @@ pub(crate) fn time((seconds, nanos): Time) -> String {
 mod tests {
     use super::*;
 
-    // Protects: no sentence ends at "got", and none shows Rust's names for a value that is missing.
+    // Protects: no sentence ends at "got", and none shows Rust's names for a missing value.
     #[test]
     fn values_are_words() {
         for (value, word) in [

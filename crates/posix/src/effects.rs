@@ -1,5 +1,5 @@
-//! What success changes: times and link counts of the file, of its directory and of a second directory. One routine looks before and
-//! after; a row says what must differ and what must not.
+//! Effects of success: times and link counts of the file, of its directory and of a second directory. One routine
+//! compares before and after; a row lists what must and must not change.
 
 use crate::Level;
 use crate::ctx::{Ctx, RDONLY, RDWR, Run, WRONLY};
@@ -7,25 +7,23 @@ use crate::facts::Kind;
 use crate::ops::XATTR;
 use crate::sys::{self, AT, Map, R, Stat, V, nr};
 
-/// What a call changes. A letter is a time (modification, change of status): capital for "must change", small for "must not"; a time that
-/// is missing may. Then the link count: `+` one more, `-` one less, `=` the same, `s`/`r` one subdirectory more/less, where those are
-/// counted.
+/// Expected changes of a call. A letter is a time (modification, change of status): upper case for "must change",
+/// lower case for "must not"; a missing time may change. Then the link count: `+` one more, `-` one less, `=` the
+/// same, `s`/`r` one subdirectory more/less, if those are counted.
 pub(crate) struct Effect {
-    /// The operation, as in ids.
+    /// Name of the operation in ids.
     pub name: &'static str,
-    /// The page that says so.
     pub page: &'static str,
-    /// How binding it is.
+    /// Level of obligation of the rule.
     pub level: Level,
-    /// The types of file that it is tested with.
+    /// Types of file that it is tested with.
     pub kinds: &'static [Kind],
-    /// Where the file is afterwards: `p/t` before.
+    /// Path of the file afterwards; `p/t` before.
     pub after: &'static str,
-    /// Of the file; of its directory `p`; of another directory `q`.
+    /// Changes of the file, of its directory `p`, and of another directory `q`.
     pub changes: [&'static str; 3],
-    /// Makes the call. The file is `p/t`; hard links of it may be made in [`Effect::before`].
+    /// Makes the call. The file is `p/t`; [`Effect::before`] may create hard links to it.
     pub call: fn(&mut Ctx<'_>) -> R,
-    /// What is there besides.
     pub before: fn(&mut Ctx<'_>) -> Run,
 }
 
@@ -59,7 +57,8 @@ const fn given(before: fn(&mut Ctx<'_>) -> Run, row: Effect) -> Effect {
     Effect { before, ..row }
 }
 
-/// Names of a file know of each other: otherwise every case with a second name would report it.
+/// Requires that the names of a file share their link count. Otherwise every case with a second name would
+/// fail for the same reason.
 pub(crate) fn links(cx: &mut Ctx<'_>) -> Run {
     cx.needs(cx.facts.features.links, "no hard links")?;
     cx.make(Regular, "s")?;
@@ -75,14 +74,14 @@ pub(crate) fn links(cx: &mut Ctx<'_>) -> Run {
     )
 }
 
-/// A second name of the file, `q/l`.
+/// Creates a second name of the file, `q/l`.
 fn second_name(cx: &mut Ctx<'_>) -> Run {
     links(cx)?;
     let made = cx.link("p/t", "q/l");
     cx.set_up("make.link", "link", made).map(|_| ())
 }
 
-/// A file `q/n` that the rename replaces; the case's file is that one, by its second name.
+/// Creates a file `q/n` that the rename replaces. The case watches that file by its second name.
 fn victim(cx: &mut Ctx<'_>) -> Run {
     second_name(cx)?;
     cx.make(Regular, "p/new")
@@ -113,7 +112,7 @@ fn new_node(cx: &mut Ctx<'_>, name: &'static str, mode: u32) -> R {
     cx.call(nr!(mknodat), &[AT, V::P("p/n"), V::C(name, i64::from(mode)), V::N(0)])
 }
 
-/// Makes one mode of fallocate from 0 to 4096.
+/// Runs one mode of fallocate from 0 to 4096.
 fn allocate(cx: &mut Ctx<'_>, name: &'static str, mode: i64) -> R {
     let fd = cx.open("p/t", RDWR, 0)?;
     let result = cx.call(nr!(fallocate), &[V::Fd(fd as i32), V::C(name, mode), V::N(0), V::N(4096)]);
@@ -125,7 +124,6 @@ fn has_mode(cx: &mut Ctx<'_>, bit: usize) -> Run {
     cx.needs(cx.facts.features.fallocate >> bit & 1 == 1, "fallocate has no such mode here")
 }
 
-/// The rows.
 pub(crate) const EFFECTS: &[Effect] = &[
     row("chmod", "chmod()", NOT_LINKS, ["mC=", "mc=", "mc="], |cx| cx.chmod("p/t", 0o611)),
     row("fchmod", "fchmod()", &[Regular, Dir], ["mC=", "mc=", "mc="], |cx| {
@@ -255,7 +253,7 @@ pub(crate) const EFFECTS: &[Effect] = &[
 /// Tests one effect with one type of file.
 ///
 /// # Errors
-/// As every case.
+/// Returns an error if the case cannot be tested.
 pub(crate) fn run(cx: &mut Ctx<'_>, effect: &Effect, kind: Kind) -> Run {
     cx.needs_kind(kind)?;
     cx.dir("p", 0o755)?;

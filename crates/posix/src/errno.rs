@@ -9,7 +9,7 @@ names! {
     ENOLCK ENOSYS ENOTEMPTY ELOOP ENODATA EOVERFLOW EILSEQ EOPNOTSUPP EADDRINUSE ESTALE EDQUOT ECONNREFUSED EBADE EUCLEAN
 }
 
-/// `ENOENT`; a number where it has no name here; `success` for 0.
+/// Returns a name such as `ENOENT`; the number if it has no name here; `success` for 0.
 pub(crate) fn name(errno: i32) -> String {
     match NAMES.iter().find(|(number, _)| *number == errno) {
         _ if errno == 0 => "success".to_owned(),
@@ -18,7 +18,7 @@ pub(crate) fn name(errno: i32) -> String {
     }
 }
 
-/// `EACCES or EPERM`.
+/// Returns a list such as `EACCES or EPERM`.
 pub(crate) fn names(errnos: &[i32]) -> String {
     errnos.iter().map(|errno| name(*errno)).collect::<Vec<_>>().join(" or ")
 }

@@ -1,5 +1,5 @@
-//! The rules about errors: each is one function, and a case for every operation and path that it applies to. An operation that fails
-//! must leave everything as it was.
+//! Rules about errors. Each is one function, and a case for every operation and path that it applies to. An operation
+//! that fails must leave everything unchanged.
 
 use crate::ctx::{A, Ctx, RDONLY, RDWR, Run, Stop};
 use crate::facts::{self, APPEND, IMMUTABLE, Kind};
@@ -14,19 +14,18 @@ use crate::{Level, Place};
 
 /// A rule about an error.
 pub(crate) struct ErrnoRule {
-    /// As in ids.
+    /// Name in ids.
     pub name: &'static str,
-    /// The errno, as the standard's list of errors has it.
+    /// The errno, as in the standard's list of errors.
     pub errno: &'static str,
-    /// The rule in a sentence, after "fails if".
+    /// The rule in words, after "fails if".
     pub text: &'static str,
-    /// How binding it is.
+    /// Level of obligation of the rule.
     pub level: Level,
-    /// Where it is tested.
+    /// Place where it is tested.
     pub place: Place,
-    /// Whether it applies.
+    /// Whether it applies to a path of an operation.
     pub applies: fn(&Op, &Slot) -> bool,
-    /// Tests it.
     pub run: fn(&mut Ctx<'_>, &Op, usize) -> Run,
 }
 
@@ -52,7 +51,7 @@ fn has(slot: &Slot, flag: u16) -> bool {
     slot.flags & flag != 0
 }
 
-/// The rules. Names are parts of ids and never change.
+/// All rules. Names are parts of ids and never change.
 pub(crate) const RULES: &[ErrnoRule] = &[
     rule("enotdir", "ENOTDIR", "a component of the path prefix is not a directory", |_, _| true, enotdir),
     rule("enoent-prefix", "ENOENT", "a component of the path prefix does not exist", |_, _| true, enoent_prefix),
@@ -197,7 +196,7 @@ pub(crate) const RULES: &[ErrnoRule] = &[
     ),
 ];
 
-/// The call fails with the errno, and changes nothing.
+/// Checks that the call fails with the errno and changes nothing.
 fn refused(cx: &mut Ctx<'_>, op: &Op, at: usize, path: V<'_>, what: &str, errnos: &[i32], watched: &[&str]) -> Run {
     let other = op.other(cx, at)?;
     let mut paths = watched.to_vec();
@@ -211,13 +210,13 @@ fn refused(cx: &mut Ctx<'_>, op: &Op, at: usize, path: V<'_>, what: &str, errnos
     Ok(())
 }
 
-/// That looking up the path fails in the same way: otherwise every operation would report the same defect.
+/// Requires that looking up the path fails in the same way. Otherwise every operation would report the same defect.
 fn lookup(cx: &mut Ctx<'_>, op: &Op, path: &str, errno: i32, by: &'static str) -> Run {
     if op.name == "lstat" {
         return Ok(());
     }
     let found = cx.lstat(path).map(|_| 0);
-    cx.premise(found == Err(errno), by, "looking the path up answers otherwise, whatever the operation")
+    cx.premise(found == Err(errno), by, "looking up the path gives another result, whatever the operation")
 }
 
 fn enotdir(cx: &mut Ctx<'_>, op: &Op, at: usize) -> Run {
@@ -300,7 +299,7 @@ fn eloop_last(cx: &mut Ctx<'_>, op: &Op, at: usize) -> Run {
     refused(cx, op, at, V::P("l1"), "a link to itself", &[libc::ELOOP], &["l1", "l2"])
 }
 
-/// A directory of the actor's in which the slot has what it wants, also the actor's.
+/// Creates a directory of the actor's with the file that the slot needs, also the actor's.
 fn of_actor(cx: &mut Ctx<'_>, op: &Op, at: usize, name: &str) -> Result<String, Stop> {
     let who = cx.actor();
     cx.set_mode(".", 0o777)?;
@@ -314,7 +313,7 @@ fn of_actor(cx: &mut Ctx<'_>, op: &Op, at: usize, name: &str) -> Result<String, 
     Ok(path)
 }
 
-/// With each of these modes of the directory the actor is refused; with 0700 the call succeeds.
+/// Checks that the actor is refused with each of these modes of the directory, and permitted with 0700.
 fn denied(cx: &mut Ctx<'_>, op: &Op, at: usize, modes: &[u32]) -> Run {
     op.possible(cx)?;
     if cx.facts.uid == 0 && !cx.facts.can_switch {
@@ -325,7 +324,7 @@ fn denied(cx: &mut Ctx<'_>, op: &Op, at: usize, modes: &[u32]) -> Run {
     let who = cx.actor();
     for mode in modes {
         cx.set_mode("d", *mode)?;
-        // As root nothing is hidden from the snapshot; the user itself can see into a directory that it may search.
+        // Root can see everything. The user can see into a directory only with search permission.
         let paths = if cx.facts.can_switch { vec!["d", &path, &other] } else { vec!["d", &other] };
         let before = snapshot(cx, &paths);
         let result = cx.as_user(who, |cx| op.call_at(cx, at, V::P(&path), &other));
@@ -353,7 +352,7 @@ fn eperm_owner(cx: &mut Ctx<'_>, op: &Op, at: usize) -> Run {
     op.possible(cx)?;
     cx.needs_users()?;
     for kind in cx.kinds() {
-        // What follows a link reaches its target.
+        // An operation that follows the link reaches its target.
         if kind == Kind::Symlink && (op.slots[at].flags & FOLLOW != 0 || op.name == "utimensat") {
             continue;
         }
@@ -390,10 +389,10 @@ fn efault(cx: &mut Ctx<'_>, op: &Op, at: usize) -> Run {
 fn trailing_slash(cx: &mut Ctx<'_>, op: &Op, at: usize) -> Run {
     op.possible(cx)?;
     op.prepare(cx, at, "f")?;
-    refused(cx, op, at, V::P("f/"), "a file, with a slash behind it", &[libc::ENOTDIR], &["f"])
+    refused(cx, op, at, V::P("f/"), "a file, with a trailing slash", &[libc::ENOTDIR], &["f"])
 }
 
-/// Sets flags of chattr on a file of the case; the runner takes them away again.
+/// Sets chattr flags on a file of the case; the runner clears them again.
 pub(crate) fn flag(cx: &mut Ctx<'_>, path: &str, flags: u32) -> Run {
     let has = if flags == APPEND { cx.facts.features.append_only } else { cx.facts.features.immutable };
     if !has {
@@ -452,7 +451,7 @@ fn exdev(cx: &mut Ctx<'_>, op: &Op, at: usize) -> Run {
     result
 }
 
-/// Every operation, rule and path to which the rule applies.
+/// Returns every operation, rule and path to which the rule applies.
 pub(crate) fn pairs() -> impl Iterator<Item = (usize, usize, usize)> {
     OPS.iter().enumerate().flat_map(|(op, row)| {
         let slots = row.slots.iter().enumerate();
@@ -463,7 +462,7 @@ pub(crate) fn pairs() -> impl Iterator<Item = (usize, usize, usize)> {
     })
 }
 
-/// What a call that returns a number of bytes or a descriptor returns where only success counts.
+/// Maps a number of bytes or a descriptor to plain success.
 pub(crate) fn success(result: R) -> R {
     result.map(|_| 0)
 }

@@ -1,17 +1,18 @@
-//! Fills a file system until there is no room for another byte or another file.
+//! Fills a file system until there is no space for another byte or another file.
 
 use crate::ctx::{Ctx, NEW};
 use crate::errno;
 use crate::sys::{V, nr};
 
-/// Files that are made at most until there is no room.
+/// Maximum number of files to create.
 const FILL_FILES_MAX: usize = 40_000;
 
-/// Uses up the room, then the inodes and the room of directories, until calls fail with this errno. Why not, where that did not work.
+/// Uses up the space, then the inodes and the space of directories, until calls fail with this errno. Returns the
+/// reason if that did not happen.
 pub(crate) fn fill(cx: &mut Ctx<'_>, directory: &str, full: i32) -> Option<String> {
     let fd = cx.open(&format!("{directory}/data"), NEW, 0o600).ok()?;
     let (mut length, mut at) = (16 << 20, 0);
-    // By halves, so that the last block is used too.
+    // Halve the length each time, so that the last block is used too.
     while length >= 4096 {
         match cx.call(nr!(fallocate), &[V::Fd(fd as i32), V::N(0), V::N(at), V::N(length)]) {
             Ok(_) => at += length,
@@ -37,5 +38,5 @@ pub(crate) fn fill(cx: &mut Ctx<'_>, directory: &str, full: i32) -> Option<Strin
             Err(error) => return Some(format!("filling ended with {}", errno::name(error))),
         }
     }
-    Some(format!("there was still room after {FILL_FILES_MAX} files"))
+    Some(format!("there was still space after {FILL_FILES_MAX} files"))
 }

@@ -1,22 +1,24 @@
-//! A second file system of the same kind, in a private mount namespace: what would harm the user's own is tested there. Its device is a loop
-//! device over memory, which goes when it is unmounted; its mounts go with the process. Nothing of it outlives a kill.
+//! A second file system of the same kind, in a private mount namespace, for tests that would harm the user's
+//! own. Its device is a loop device over memory, which vanishes on unmount. Its mounts vanish with the process,
+//! even if that is killed.
 
 use crate::ctx::{A, Ctx, Run, Stop};
 use crate::facts::Facts;
 use crate::fill::fill;
 use crate::ops::{OPS, Op, Want};
 use crate::outcome::SkipKind;
-use crate::quota::{self, MEANS};
+use crate::quota::{self, SETUPS};
 use crate::snapshot::{snapshot, unchanged};
 use crate::sys::{self, AT, R, V, nr};
 use std::fmt;
 use std::process::{Command, ExitStatus, Stdio};
 
-/// `LOOP_CTL_GET_FREE`, `LOOP_CONFIGURE` and the flag that detaches a loop device with its last user. Source: linux/loop.h.
+/// `LOOP_CTL_GET_FREE`, `LOOP_CONFIGURE` and the flag that detaches a loop device with
+/// its last user. Source: linux/loop.h.
 const GET_FREE: i64 = 0x4c82;
 const CONFIGURE: i64 = 0x4c0a;
 const AUTOCLEAR: u32 = 4;
-/// Length of `struct loop_config`, and where its flags are.
+/// Length of `struct loop_config`, and the offset of its flags.
 const CONFIG_LENGTH: usize = 304;
 const FLAGS_AT: usize = 8 + 52;
 
@@ -27,13 +29,13 @@ const MS_BIND: i64 = 4096;
 const MS_REC: i64 = 16384;
 const MS_PRIVATE: i64 = 1 << 18;
 
-/// How a file system of a kind is made for tests.
+/// Recipe for a test file system of one kind.
 struct Recipe {
-    /// As in /proc/self/mountinfo.
+    /// Name as in /proc/self/mountinfo.
     kind: &'static str,
     /// Size of its device, MiB.
     mebibytes: i64,
-    /// The program that makes it, and its options; few inodes, so that they can be used up.
+    /// The mkfs program and its options; few inodes, so that they can be used up.
     mkfs: &'static [&'static str],
 }
 
@@ -46,22 +48,22 @@ const RECIPES: &[Recipe] = &[
     Recipe { kind: "f2fs", mebibytes: 64, mkfs: &["mkfs.f2fs", "-q", "-f"] },
 ];
 
-/// Options of the tmpfs that is tested, or that lies below an overlay.
+/// Options of the tmpfs under test, or under an overlay.
 const TMPFS: &str = "size=4m,nr_inodes=2000";
 
-/// Makes the mounts of this process its own.
+/// Gives this process its own mount namespace.
 ///
 /// # Errors
-/// Errno.
+/// Returns the errno.
 pub(crate) fn private_mounts() -> R {
     sys::call(nr!(unshare), &[V::C("CLONE_NEWNS", i64::from(libc::CLONE_NEWNS))])?;
     sys::call(nr!(mount), &[V::Null, V::P("/"), V::Null, V::N(MS_REC | MS_PRIVATE), V::Null])
 }
 
-/// Mounts.
+/// Mounts a file system.
 ///
 /// # Errors
-/// Errno.
+/// Returns the errno.
 pub(crate) fn mount(source: &str, at: &str, kind: &str, options: &str) -> R {
     sys::call(nr!(mount), &[V::P(source), V::P(at), V::P(kind), V::N(0), V::P(options)])
 }
@@ -69,7 +71,7 @@ pub(crate) fn mount(source: &str, at: &str, kind: &str, options: &str) -> R {
 /// Mounts a small tmpfs on a directory of the case.
 ///
 /// # Errors
-/// This process may not.
+/// Skips the case if this process may not mount.
 pub(crate) fn mount_here(cx: &mut Ctx<'_>, at: &str) -> Run {
     if !cx.facts.mounts {
         return Err(Stop::Skip(SkipKind::NeedsPrivilege, "cannot mount a tmpfs in a private namespace".to_owned()));
@@ -79,40 +81,39 @@ pub(crate) fn mount_here(cx: &mut Ctx<'_>, at: &str) -> Run {
     mounted.map(|_| ()).map_err(|error| Stop::Skip(SkipKind::NeedsPrivilege, crate::errno::name(error)))
 }
 
-/// Unmounts it.
 pub(crate) fn unmount(cx: &mut Ctx<'_>, at: &str) {
     let _ = cx.call(nr!(umount2), &[V::P(at), V::C("MNT_DETACH", 2)]);
 }
 
-/// What an image is at the moment; it is taken from one to the next, never back.
+/// State of an image. It only advances, and never goes back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Stage {
-    /// Empty, writable.
+    /// Empty and writable.
     Fresh,
-    /// Full.
+    /// No free space.
     Full,
-    /// Read-only.
+    /// Mounted read-only.
     ReadOnly,
-    /// A user has used up its quota. An image is made for this, and never anything else.
+    /// A user has used up its quota. An image made for this stage has no other.
     Quota,
 }
 
-/// A mounted image; or, where none can be made, a read-only bind mount, which has the last stage only.
+/// A mounted image. If none can be made, a read-only bind mount, which has only the last stage.
 pub(crate) struct Image {
     stage: Stage,
     is_bound: bool,
-    /// Why it cannot be filled.
+    /// Reason why it cannot be filled.
     not_full: Option<String>,
 }
 
-/// Where it is mounted, below the worker's directory.
+/// Mount point, relative to the worker's directory.
 pub(crate) const MOUNT_POINT: &str = "image";
 
 impl Image {
-    /// Makes it on `MOUNT_POINT` of the working directory, and enters it.
+    /// Makes an image at `MOUNT_POINT` of the working directory, and enters it.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Returns the reason if there is none.
     pub(crate) fn make(facts: &Facts, for_stage: Stage) -> Result<Image, Stop> {
         let has_quota = for_stage == Stage::Quota;
         let no = |why: String| Stop::Skip(SkipKind::NoImage, why);
@@ -122,12 +123,12 @@ impl Image {
         }
         let _ = sys::call(nr!(mkdirat), &[AT, V::P(MOUNT_POINT), V::O(0o755)]);
         let kind = facts.kind();
-        let means = MEANS.iter().find(|means| has_quota && means.kind == kind);
-        if has_quota && means.is_none() {
-            let why = format!("Plumb knows no way to set a quota on a file system of the kind {kind}");
+        let setup = SETUPS.iter().find(|setup| has_quota && setup.kind == kind);
+        if has_quota && setup.is_none() {
+            let why = format!("Plumb cannot set a quota on a file system of the kind {kind}");
             return Err(Stop::Skip(SkipKind::NoFeature, why));
         }
-        let (mkfs, options) = means.map_or((&[][..], ""), |means| (means.mkfs, means.options));
+        let (mkfs, options) = setup.map_or((&[][..], ""), |setup| (setup.mkfs, setup.options));
         let made = match kind {
             "tmpfs" => mount("plumb", MOUNT_POINT, "tmpfs", if has_quota { options } else { TMPFS })
                 .map(|_| ())
@@ -153,19 +154,19 @@ impl Image {
             Err(why) => return Err(no(format!("no second file system of the kind {kind}: {why}"))),
         };
         sys::call(nr!(chdir), &[V::P(MOUNT_POINT)]).map_err(|error| no(crate::errno::name(error)))?;
-        if let Some(means) = means {
+        if let Some(setup) = setup {
             let mut cx = Ctx::new(facts, false);
             cx.needs_users()?;
-            quota::use_up(&mut cx, means)?;
+            quota::use_up(&mut cx, setup)?;
         }
         let stage = if has_quota { Stage::Quota } else { Stage::Fresh };
         Ok(Image { stage, is_bound, not_full: None })
     }
 
-    /// Takes it to a stage.
+    /// Advances the image to a stage.
     ///
     /// # Errors
-    /// It does not get there.
+    /// Returns an error if it cannot get there.
     pub(crate) fn enter(&mut self, facts: &Facts, stage: Stage) -> Run {
         if stage == Stage::Quota {
             return Ok(());
@@ -185,7 +186,7 @@ impl Image {
         }
         if self.stage < stage && stage == Stage::ReadOnly {
             self.stage = stage;
-            // Somebody's mount stays as it is: only this one, in this process's namespace, becomes read-only.
+            // The user's mount stays unchanged: only the bind mount in this process's namespace becomes read-only.
             let bind = if self.is_bound { MS_BIND } else { 0 };
             let place = V::P(".");
             let flags = V::N(MS_REMOUNT | MS_RDONLY | bind);
@@ -197,7 +198,7 @@ impl Image {
     }
 }
 
-/// An overlay of two directories of a tmpfs.
+/// Mounts an overlay of two directories of a tmpfs.
 fn overlay() -> Result<(), i32> {
     mount("plumb", MOUNT_POINT, "tmpfs", TMPFS)?;
     for name in ["lower", "upper", "work", "over"] {
@@ -211,15 +212,15 @@ fn overlay() -> Result<(), i32> {
     sys::call(nr!(chdir), &[V::P("../..")]).map(|_| ())
 }
 
-/// Why a second file system cannot be made.
+/// Reason why a second file system cannot be made.
 enum ImageError {
     /// A call failed with this errno.
     Call(&'static str, i32),
-    /// The program that makes it ended so.
+    /// The mkfs program ended with this status.
     Program(&'static str, ExitStatus),
-    /// It cannot be started.
+    /// The mkfs program cannot be started.
     NotStarted(&'static str, std::io::Error),
-    /// There is no recipe.
+    /// There is no recipe for this kind.
     Unknown,
 }
 
@@ -229,18 +230,18 @@ impl fmt::Display for ImageError {
             ImageError::Call(call, error) => write!(f, "{call}: {}", crate::errno::name(*error)),
             ImageError::Program(program, status) => write!(f, "{program}: {status}"),
             ImageError::NotStarted(program, error) => write!(f, "{program}: {error}"),
-            ImageError::Unknown => f.write_str("Plumb knows no way to make one"),
+            ImageError::Unknown => f.write_str("Plumb cannot make one"),
         }
     }
 }
 
 /// Makes a file system on a loop device over memory, and mounts it.
 fn on_loop(recipe: &Recipe, more: &[&str], options: &str) -> Result<(), ImageError> {
-    let said = |call: &'static str| move |error: i32| ImageError::Call(call, error);
-    let memory = sys::call(nr!(memfd_create), &[V::P("plumb-posix"), V::N(0)]).map_err(said("memfd"))?;
+    let failed = |call: &'static str| move |error: i32| ImageError::Call(call, error);
+    let memory = sys::call(nr!(memfd_create), &[V::P("plumb-posix"), V::N(0)]).map_err(failed("memfd"))?;
     let size = V::N(recipe.mebibytes << 20);
-    sys::call(nr!(ftruncate), &[V::Fd(memory as i32), size]).map_err(said("memfd"))?;
-    let (device, path) = attach(memory as i32).map_err(said("loop device"))?;
+    sys::call(nr!(ftruncate), &[V::Fd(memory as i32), size]).map_err(failed("memfd"))?;
+    let (device, path) = attach(memory as i32).map_err(failed("loop device"))?;
     let [program, usual @ ..] = recipe.mkfs else { return Err(ImageError::Unknown) };
     let mut command = Command::new(program);
     command.args(usual).args(more).arg(&path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -251,14 +252,14 @@ fn on_loop(recipe: &Recipe, more: &[&str], options: &str) -> Result<(), ImageErr
         Ok(status) => return Err(ImageError::Program(program, status)),
         Err(error) => return Err(ImageError::NotStarted(program, error)),
     }
-    let mounted = mount(&path, MOUNT_POINT, recipe.kind, options).map_err(said("mount"));
-    // From now on the mount holds it; without one it goes at once.
+    let mounted = mount(&path, MOUNT_POINT, recipe.kind, options).map_err(failed("mount"));
+    // From now on the mount holds the device; without a mount it vanishes here.
     sys::close(device);
     sys::close(memory as i32);
     mounted.map(|_| ())
 }
 
-/// Puts a loop device over a descriptor. It detaches itself with its last user.
+/// Attaches a loop device to a descriptor. It detaches itself with its last user.
 fn attach(memory: i32) -> Result<(i32, String), i32> {
     let read_write = V::N(i64::from(libc::O_RDWR | libc::O_CLOEXEC));
     let control = sys::call(nr!(openat), &[AT, V::P("/dev/loop-control"), read_write])? as i32;
@@ -266,7 +267,7 @@ fn attach(memory: i32) -> Result<(i32, String), i32> {
     config[..4].copy_from_slice(&memory.to_ne_bytes());
     config[FLAGS_AT..FLAGS_AT + 4].copy_from_slice(&AUTOCLEAR.to_ne_bytes());
     let mut last = libc::EBUSY;
-    // Somebody else may take the same one in between.
+    // Another process may take the same device in between.
     for _ in 0..20 {
         let number = sys::call(nr!(ioctl), &[V::Fd(control), V::N(GET_FREE), V::N(0)])?;
         let path = format!("/dev/loop{number}");
@@ -290,13 +291,13 @@ fn attach(memory: i32) -> Result<(i32, String), i32> {
     Err(last)
 }
 
-/// Where an operation's files are on an image.
+/// Returns the paths of an operation's files on an image.
 fn place(op: &Op, at: usize) -> [String; 2] {
     let directory = format!("e-{}-{at}", op.name);
     [format!("{directory}/x"), format!("{directory}/o")]
 }
 
-/// Makes the files of every operation, while there is room and the image can be written.
+/// Makes the files of every operation, while the image has space and is writable.
 fn prepare(cx: &mut Ctx<'_>) -> Run {
     for op in OPS {
         if op.possible(cx).is_err() {
@@ -316,13 +317,13 @@ fn prepare(cx: &mut Ctx<'_>) -> Run {
     Ok(())
 }
 
-/// Calls that are made at most until there is no room.
+/// Maximum number of calls until there is no space.
 const TRIES_MAX: usize = 600;
 
-/// A call on a read-only file system.
+/// Makes a call on a read-only file system.
 ///
 /// # Errors
-/// As every case.
+/// Returns an error if the case cannot be tested.
 pub(crate) fn erofs(cx: &mut Ctx<'_>, op: &Op, at: usize) -> Run {
     op.possible(cx)?;
     let [path, other] = place(op, at);
@@ -337,27 +338,27 @@ pub(crate) fn erofs(cx: &mut Ctx<'_>, op: &Op, at: usize) -> Run {
     unchanged(cx, &watched, &before)
 }
 
-/// A call on a full file system. The first calls may still find room in a directory's last block.
+/// Makes a call on a full file system. The first calls may still find space in a directory's last block.
 ///
 /// # Errors
-/// As every case.
+/// Returns an error if the case cannot be tested.
 pub(crate) fn enospc(cx: &mut Ctx<'_>, op: &Op, at: usize) -> Run {
     op.possible(cx)?;
     let [_, other] = place(op, at);
     used_up(cx, op, at, "fill", &other, libc::ENOSPC)
 }
 
-/// A call by a user whose quota is used up.
+/// Makes a call as a user whose quota is used up.
 ///
 /// # Errors
-/// As every case.
+/// Returns an error if the case cannot be tested.
 pub(crate) fn edquot(cx: &mut Ctx<'_>, op: &Op, at: usize) -> Run {
     op.possible(cx)?;
     let (directory, other) = (format!("{}/fill", quota::DIRECTORY), format!("{}/data", quota::DIRECTORY));
     cx.as_user(A, |cx| used_up(cx, op, at, &directory, &other, libc::EDQUOT))
 }
 
-/// The call, with new names in a directory until it fails with this errno.
+/// Repeats the call with new names in a directory until it fails with this errno.
 fn used_up(cx: &mut Ctx<'_>, op: &Op, at: usize, directory: &str, other: &str, errno: i32) -> Run {
     let long = if op.slots[at].flags & crate::ops::SHORT != 0 { 60 } else { 230 };
     let name = "z".repeat(long);
@@ -365,10 +366,10 @@ fn used_up(cx: &mut Ctx<'_>, op: &Op, at: usize, directory: &str, other: &str, e
         let path = format!("{directory}/{name}{}-{number}", op.name);
         let result = op.call_at(cx, at, V::P(&path), other);
         if result.is_err() {
-            cx.answers("with no room left", result, &[errno]);
+            cx.answers("with no space left", result, &[errno]);
             cx.gone("the name after the failed call", &path);
             return Ok(());
         }
     }
-    Err(Stop::Skip(SkipKind::LimitTooHigh, format!("there was still room after {TRIES_MAX} calls")))
+    Err(Stop::Skip(SkipKind::LimitTooHigh, format!("there was still space after {TRIES_MAX} calls")))
 }

@@ -1,12 +1,13 @@
-//! POSIX conformance of a directory's file system: what is tested, as tables of data, and what runs it.
+//! POSIX conformance of a directory's file system: the tests, as tables of data, and their runner.
 //!
-//! - [`ops`] has a row for every operation on paths. The rules about errors ([`errors`]) are functions that are tested with each row that they
-//!   apply to; what success changes ([`effects`]) is a row each.
-//! - Who may do what is decided by two functions, [`access`] and [`sticky`], with which the file system is compared.
-//! - What no table generates is in [`by_hand`].
-//! - [`facts`] probes what there is to test; a case that cannot be tested here is skipped with a typed reason.
-//! - [`run`] runs the cases in processes of their own, each in a directory of its own; [`image`] makes a second file system of the same kind for
-//!   what would harm the user's.
+//! - [`ops`] has a row for every operation on paths. The rules about errors ([`errors`]) are functions that run with
+//!   each row they apply to. The effects of success ([`effects`]) have a row each.
+//! - Two functions, [`access`] and [`sticky`], decide which accesses are permitted. The file
+//!   system is compared with them.
+//! - [`by_hand`] contains the cases that no table generates.
+//! - [`facts`] probes the features to test. A case that cannot be tested here is skipped with a typed reason.
+//! - [`run`] runs the cases in separate processes, each in its own directory. [`image`] makes a second file system of
+//!   the same kind for tests that would harm the user's.
 //!
 //! A case has an id that never changes; `ids.txt` lists them all, and a test compares.
 
@@ -42,43 +43,42 @@ pub use run::{Report, Request, RunError, run};
 use by_hand::{HANDS, Hand};
 use sticky::StickyOp;
 
-/// How binding a rule is.
+/// Level of obligation of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr)]
 #[strum(serialize_all = "UPPERCASE")]
 pub enum Level {
-    /// POSIX says that it shall be so.
+    /// Required by POSIX ("shall").
     Shall,
-    /// Linux's manual pages say so.
+    /// Documented in Linux's manual pages.
     Linux,
-    /// Common file systems of Linux do it.
+    /// Observed on common file systems of Linux.
     Common,
 }
 
 impl Level {
-    /// As in reports.
+    /// Returns the name used in reports.
     pub fn name(self) -> &'static str {
         self.into()
     }
 }
 
-/// Where a case is run.
+/// Place where a case runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
-    /// In a directory of its own.
+    /// In its own directory.
     Here,
-    /// There, with a mount in it.
+    /// In its own directory, with a mount in it.
     Mounts,
     /// On a second file system of the same kind.
     Image,
-    /// On one that is full.
+    /// On a full file system.
     Full,
-    /// On one that is read-only.
+    /// On a read-only file system.
     ReadOnly,
-    /// On one where a user has used up its quota.
+    /// On a file system where a user has used up its quota.
     Quota,
 }
 
-/// What a case tests.
 #[derive(Clone, Copy)]
 enum What {
     Error { op: usize, rule: usize, slot: usize },
@@ -88,19 +88,17 @@ enum What {
     Hand(&'static Hand),
 }
 
-/// A case.
 pub struct Case {
-    /// Its id: words, dots and brackets.
+    /// Id: words, dots and brackets.
     pub id: String,
-    /// How binding its rule is.
+    /// Level of obligation of its rule.
     pub level: Level,
-    /// Where it is run.
     pub place: Place,
     what: What,
 }
 
 impl Case {
-    /// The page that its rule is on, such as `rename()` of POSIX or `rename(2)` of Linux's manual.
+    /// Returns the page with its rule, such as `rename()` of POSIX or `rename(2)` of Linux's manual.
     pub fn page(&self) -> &'static str {
         match self.what {
             What::Error { op, rule, .. } if errors::RULES[rule].errno == "EDQUOT" => manual(ops::OPS[op].page),
@@ -114,7 +112,7 @@ impl Case {
         }
     }
 
-    /// Where the rule is written: `POSIX.1-2017, rename(), ERRORS [ENOTDIR]`.
+    /// Returns the clause with its rule: `POSIX.1-2017, rename(), ERRORS [ENOTDIR]`.
     pub fn clause(&self) -> String {
         let page = self.page();
         // Manual pages have a section; functions of POSIX have none.
@@ -131,7 +129,7 @@ impl Case {
         format!("{source}, {page}{part}")
     }
 
-    /// The rule in a sentence.
+    /// Returns the rule in one sentence.
     pub fn text(&self) -> String {
         match self.what {
             What::Error { op, rule, slot } => {
@@ -179,7 +177,7 @@ impl Case {
     }
 }
 
-/// The page of Linux's manual about a function of POSIX: some errors are only there.
+/// Returns the page of Linux's manual for a function of POSIX: some errors are documented only there.
 fn manual(page: &'static str) -> &'static str {
     match page {
         "open()" => "open(2)",
@@ -192,7 +190,7 @@ fn manual(page: &'static str) -> &'static str {
     }
 }
 
-/// All cases, in the order of the tables.
+/// Returns all cases, in the order of the tables.
 pub fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for hand in HANDS.iter().flat_map(|hands| hands.iter()) {
@@ -203,7 +201,7 @@ pub fn cases() -> Vec<Case> {
         let name = row.slots[slot].name;
         let dot = if name.is_empty() { "" } else { "." };
         let id = format!("{}.{}{dot}{name}", row.name, of.name);
-        // What POSIX does not have, it does not specify the errors of.
+        // POSIX does not specify errors of functions that it does not have.
         let level = if row.page.contains(|c: char| c.is_ascii_digit()) { of.level.max(Level::Linux) } else { of.level };
         cases.push(Case { id, level, place: of.place, what: What::Error { op, rule, slot } });
     }
@@ -229,17 +227,17 @@ pub fn cases() -> Vec<Case> {
     cases
 }
 
-/// A file of pjdfstest, and what covers it here.
+/// A file of pjdfstest, and the cases that cover it.
 pub struct PjdfstestFile {
-    /// Its name without the suffix, such as `chmod/00`.
+    /// Name without the suffix, such as `chmod/00`.
     pub name: &'static str,
-    /// Patterns of the cases that cover it; or why there are none.
+    /// Patterns of the covering cases, or the reason why there are none.
     pub covered: Result<Vec<&'static str>, &'static str>,
 }
 
 const MAPPED: &str = include_str!("../mapped/pjdfstest.txt");
 
-/// The files of pjdfstest.
+/// Returns the files of pjdfstest.
 pub fn pjdfstest() -> Vec<PjdfstestFile> {
     let rows = MAPPED.lines().filter(|line| !line.starts_with('#'));
     let row = |line: &'static str| {
@@ -253,7 +251,7 @@ pub fn pjdfstest() -> Vec<PjdfstestFile> {
     rows.filter_map(row).collect()
 }
 
-/// Whether a pattern selects an id: a prefix of it that ends at a dot or bracket, the whole of it, or a glob with `*`.
+/// Whether a pattern selects an id: a prefix of it that ends at a dot or bracket, the whole id, or a glob with `*`.
 pub fn selects(pattern: &str, id: &str) -> bool {
     if pattern.contains('*') {
         return glob(pattern, id);

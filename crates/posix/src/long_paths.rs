@@ -1,4 +1,4 @@
-//! The longest paths that a file system has.
+//! The longest paths that a file system supports.
 
 use crate::ctx::{Ctx, Run, Stop};
 use crate::facts::Kind;
@@ -32,7 +32,7 @@ pub(crate) fn longest_path(cx: &mut Ctx<'_>, op: &Op, at: usize) -> Run {
     if op.name == "lstat" {
         let last = "q".repeat(PATH_MAX - 1 - path.len());
         path.push_str(&last);
-        // A file, made by its name alone: whether it is found by the whole path.
+        // A file, made by its name alone, to test whether it is found by the whole path.
         let made = cx.try_make(Kind::Regular, &last);
         let whole = cx.call(nr!(fchdir), &[V::Fd(here as i32)]).and_then(|_| cx.lstat(&path)).map(|_| 0);
         cx.ok("a file, made in a deep directory", made);
@@ -48,12 +48,12 @@ pub(crate) fn longest_path(cx: &mut Ctx<'_>, op: &Op, at: usize) -> Run {
     Ok(())
 }
 
-/// Every system has paths of this length. Source: `_POSIX_PATH_MAX`, without the final zero byte.
+/// Length that every system supports. Source: `_POSIX_PATH_MAX`, without the final zero byte.
 const SHORT_PATH_MAX: usize = 255;
 
-/// The longest name of a file in the working directory, which is deep, that is found by its path from `here`; the
-/// working directory is `here` afterwards. File systems in user space may put a directory of their own before each
-/// path, and so have shorter ones.
+/// Returns the length of the longest file name in the working directory, which is deep, that is found by its path
+/// from `here`. The working directory is `here` afterwards. User-space file systems may put a directory of their own
+/// before each path, and so have shorter ones.
 fn longest_name(cx: &mut Ctx<'_>, here: i32, path: &str) -> Result<usize, Stop> {
     let deep = cx.open_as(".", "O_PATH", libc::O_PATH, 0);
     let deep = cx.set_up("make.dir", "open", deep)? as i32;

@@ -1,4 +1,5 @@
-//! A user namespace for a run: a plain user is root of 65,536 ids there, and cases that need other users can be tested.
+//! A user namespace for a run: an ordinary user is root of 65,536 IDs there, so that cases with
+//! other users can be tested.
 
 use crate::facts::Facts;
 use crate::outcome::Done;
@@ -8,17 +9,16 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{fmt, io};
 
-/// Ids that are mapped.
 const IDS: u32 = 65_536;
-/// Ids that root maps, where they are nobody's.
+/// First ID that root maps.
 const ROOT_FIRST: u32 = 0;
-/// The longest message: as of workers.
+/// Maximum length of a message, the same as for workers.
 const MESSAGE_MAX: usize = 1 << 18;
 
-/// Runs cases in a process of a user namespace of its own.
+/// Runs cases in a process with its own user namespace.
 ///
 /// # Errors
-/// There can be none; and as [`crate::run()`].
+/// Returns an error if there can be none, and the errors of [`crate::run()`].
 pub(crate) fn run(request: Request<'_>) -> Result<Report, RunError> {
     let failed = |error: i32| RunError::Namespace(crate::errno::name(error));
     let began = Instant::now();
@@ -32,7 +32,7 @@ pub(crate) fn run(request: Request<'_>) -> Result<Report, RunError> {
         let unshared = sys::call(nr!(unshare), &[V::C("CLONE_NEWUSER", i64::from(libc::CLONE_NEWUSER))]);
         let word = [unshared.err().unwrap_or(0) as u8];
         let _ = sys::call(nr!(write), &[V::Fd(theirs), V::B(&word), V::N(1)]);
-        // Until the maps are written.
+        // Wait until the maps are written.
         let mut answer = [0u8; 1];
         let got = sys::call(nr!(read), &[V::Fd(theirs), V::W(sys::cells(&mut answer)), V::N(1)]);
         if got != Ok(1) || answer[0] != 1 {
@@ -94,19 +94,19 @@ pub(crate) fn run(request: Request<'_>) -> Result<Report, RunError> {
     }
 }
 
-/// Why there is no user namespace.
+/// Reason why there is no user namespace.
 enum NamespaceError {
     /// A call failed with this errno.
     Call(i32),
-    /// Its process ended.
+    /// The process of the namespace ended.
     Ended,
     /// A map cannot be written.
     Map(String, io::Error),
-    /// The user has no ids in this file.
+    /// The user has no IDs in this file.
     NoIds(&'static str),
-    /// The program that writes a map said this.
+    /// The program that writes a map printed this.
     Program(&'static str, String),
-    /// It cannot be started.
+    /// The program that writes a map cannot be started.
     NotStarted(&'static str, io::Error),
 }
 
@@ -117,9 +117,9 @@ impl fmt::Display for NamespaceError {
             NamespaceError::Ended => f.write_str("its process ended"),
             NamespaceError::Map(path, error) => write!(f, "{path}: {error}"),
             NamespaceError::NoIds(file) => {
-                write!(f, "{file} gives this user no ids; an administrator can: usermod --add-subuids")
+                write!(f, "{file} assigns no ids to this user; an administrator can add them: usermod --add-subuids")
             }
-            NamespaceError::Program(program, said) => write!(f, "{program}: {said}"),
+            NamespaceError::Program(program, stderr) => write!(f, "{program}: {stderr}"),
             NamespaceError::NotStarted(program, error) => {
                 write!(f, "{program}: {error}; it comes with the package uidmap")
             }
@@ -127,10 +127,11 @@ impl fmt::Display for NamespaceError {
     }
 }
 
-/// Maps root to this user and the rest to ids that the user may use: those of /etc/subuid by newuidmap(1); as root, all as they are.
+/// Maps root to this user and the rest to IDs that the user may use: those of /etc/subuid by newuidmap(1). As
+/// root, maps all IDs unchanged.
 #[expect(clippy::disallowed_methods, reason = "writes maps of ids in /proc; this crate depends on no guard")]
 fn write_maps(child: i64) -> Result<(), NamespaceError> {
-    let (uid, gid) = sys::who();
+    let (uid, gid) = sys::user_and_group();
     if uid == 0 {
         for kind in ["uid", "gid"] {
             let path = format!("/proc/{child}/{kind}_map");
@@ -145,14 +146,15 @@ fn write_maps(child: i64) -> Result<(), NamespaceError> {
         let output = Command::new(program).arg(child.to_string()).args(ids).stdin(Stdio::null()).output();
         let output = output.map_err(|error| NamespaceError::NotStarted(program, error))?;
         if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-            return Err(NamespaceError::Program(program, said));
+            let stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            return Err(NamespaceError::Program(program, stderr));
         }
     }
     Ok(())
 }
 
-/// The first id of a range of at least [`IDS`] less one that a file gives a user, by number or by name. Source: subuid(5).
+/// Returns the first ID of a range of at least [`IDS`] - 1 that a file assigns to a user, by number
+/// or by name. Source: subuid(5).
 fn first_of(file: &str, uid: u32) -> Option<u32> {
     let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
     let name = users.lines().find_map(|line| {
@@ -163,9 +165,9 @@ fn first_of(file: &str, uid: u32) -> Option<u32> {
     let text = std::fs::read_to_string(file).ok()?;
     text.lines().find_map(|line| {
         let mut fields = line.split(':');
-        let whose = fields.next()?;
+        let owner = fields.next()?;
         let (first, count): (u32, u32) = (fields.next()?.parse().ok()?, fields.next()?.trim().parse().ok()?);
-        let is_ours = name.as_deref() == Some(whose) || whose == uid.to_string();
+        let is_ours = name.as_deref() == Some(owner) || owner == uid.to_string();
         (is_ours && count >= IDS - 1).then_some(first)
     })
 }

@@ -1,88 +1,79 @@
-//! The operations on paths: a row each. Every rule that applies to an operation is a case without another line of code.
+//! The operations on paths, one row each. Every rule that applies to a row makes a case without further code.
 
 use crate::ctx::{Ctx, NOFOLLOW, RDONLY, RDWR, REMOVEDIR, Run, WRONLY};
 use crate::facts::Kind;
 use crate::sys::{self, AT, R, V, nr};
 
-/// What must be at a path before the operation.
+/// File that must exist at a path before the operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Want {
-    /// A file; the set-up makes a regular one.
+    /// Any file; the set-up makes a regular one.
     File,
     /// An empty directory.
     Dir,
     /// A symbolic link.
     Link,
-    /// Nothing.
+    /// No file.
     Nothing,
 }
 
-/// The last component is followed where it is a symbolic link.
+/// The last component is followed if it is a symbolic link.
 pub(crate) const FOLLOW: u16 = 1;
-/// The file, or what names it, is changed: `EROFS` and flags of chattr apply.
+/// The file or its name is changed: `EROFS` and chattr flags apply.
 pub(crate) const CHANGE: u16 = 2;
-/// The directory that holds the name is written to.
+/// The directory of the name is written to.
 pub(crate) const PARENT: u16 = 4;
-/// Only the owner may.
+/// Only the owner is permitted.
 pub(crate) const OWNER: u16 = 8;
-/// What must be free: `EEXIST`.
+/// The name must be free: `EEXIST`.
 pub(crate) const EXCL: u16 = 16;
-/// Nobody but root may, whatever the permissions are.
+/// Only root is permitted, regardless of the permissions.
 pub(crate) const ROOT: u16 = 32;
-/// Its name may not be long: an address of a socket has 108 bytes.
+/// The path must be short: a socket address has 108 bytes.
 pub(crate) const SHORT: u16 = 64;
-/// The name goes away, or leads elsewhere: append-only directories refuse it.
+/// The name is removed or redirected: append-only directories refuse it.
 pub(crate) const AWAY: u16 = 128;
 /// A dangling link at the end is not an error.
 pub(crate) const CREATE: u16 = 256;
 /// The C library reads the path itself.
 pub(crate) const COPIED: u16 = 512;
-/// Takes room: `ENOSPC`.
+/// Needs free space: `ENOSPC`.
 pub(crate) const ROOM: u16 = 1024;
-/// Between two file systems: `EXDEV`.
+/// Fails between two file systems: `EXDEV`.
 pub(crate) const SAME_FS: u16 = 2048;
 
-/// A path of an operation.
+/// A path argument of an operation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Slot {
-    /// As in ids: `from`; empty where there is only one.
+    /// Name in ids, such as `from`; empty for a single path.
     pub name: &'static str,
-    /// What must be there.
+    /// File that must exist there.
     pub want: Want,
     /// See [`FOLLOW`] and the others.
     pub flags: u16,
 }
 
-/// What an operation needs.
+/// Feature that an operation needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OpNeeds {
-    /// Nothing.
     Nothing,
     /// Files of a type.
     Kind(Kind),
-    /// Extended attributes.
     Xattr,
-    /// Hard links.
     Links,
-    /// `RENAME_NOREPLACE`.
     NoReplace,
-    /// `RENAME_EXCHANGE`.
     Exchange,
-    /// `O_TMPFILE`.
     Tmpfile,
 }
 
-/// An operation.
+/// An operation on one or two paths.
 pub(crate) struct Op {
-    /// As in ids.
+    /// Name in ids.
     pub name: &'static str,
-    /// The page that specifies it, POSIX's or Linux's.
+    /// Page that specifies it, in POSIX or Linux.
     pub page: &'static str,
-    /// Its paths.
     pub slots: &'static [Slot],
-    /// What it needs.
     pub needs: OpNeeds,
-    /// Makes the call.
     pub call: fn(&mut Ctx<'_>, V<'_>, V<'_>) -> R,
 }
 
@@ -106,7 +97,7 @@ const fn needing(needs: OpNeeds, op: Op) -> Op {
     Op { needs, ..op }
 }
 
-/// Opens and closes again.
+/// Opens a file and closes it again.
 fn opened(cx: &mut Ctx<'_>, path: V<'_>, flags: V<'_>) -> R {
     let fd = cx.call(nr!(openat), &[AT, path, flags, V::O(0o644)])?;
     cx.close(fd);
@@ -126,7 +117,7 @@ fn rename(cx: &mut Ctx<'_>, from: V<'_>, to: V<'_>, name: &'static str, flags: i
     cx.call(nr!(renameat2), &[AT, from, AT, to, V::C(name, flags)])
 }
 
-/// Binds a socket of the domain UNIX.
+/// Binds a UNIX domain socket.
 fn bind(cx: &mut Ctx<'_>, path: V<'_>, _: V<'_>) -> R {
     let (V::P(text), family) = (path, libc::AF_UNIX as u16) else { return Err(libc::EFAULT) };
     let mut address = family.to_ne_bytes().to_vec();
@@ -146,14 +137,14 @@ fn watch(cx: &mut Ctx<'_>, path: V<'_>, _: V<'_>) -> R {
     result
 }
 
-/// The attribute that operations on attributes use.
+/// Name of the attribute that operations on attributes use.
 pub(crate) const XATTR: &str = "user.plumb";
-/// The second of the times that are set.
+/// Seconds of the times that are set.
 pub(crate) const STAMP: i64 = 1_000_000_000;
 
 use Want::{Dir, File, Link, Nothing};
 
-/// The operations. New rows at the end: ids do not depend on the order, but reports do.
+/// All operations. Add new rows at the end: ids do not depend on the order, but reports do.
 pub(crate) const OPS: &[Op] = &[
     op("stat", "stat()", &[one(File, FOLLOW)], |cx, a, _| statx(cx, a, V::N(0))),
     op("lstat", "lstat()", &[one(File, 0)], |cx, a, _| statx(cx, a, NOFOLLOW)),
@@ -287,7 +278,7 @@ pub(crate) const OPS: &[Op] = &[
         cx.call(nr!(statfs), &[a, V::W(sys::cells(&mut bytes))])
     }),
     op("exec", "execve()", &[one(File, FOLLOW | ROOT)], |cx, a, _| {
-        // What is executed by mistake is empty: ENOEXEC.
+        // A file executed by mistake is empty: ENOEXEC.
         cx.call(nr!(execve), &[a, V::Null, V::Null])
     }),
     op("inotify", "inotify_add_watch(2)", &[one(File, FOLLOW)], watch),
@@ -327,10 +318,10 @@ pub(crate) const OPS: &[Op] = &[
 ];
 
 impl Op {
-    /// Whether this is possible here.
+    /// Checks that the operation is possible here.
     ///
     /// # Errors
-    /// Why not.
+    /// Skips the case with the reason if not.
     pub(crate) fn possible(&self, cx: &Ctx<'_>) -> Run {
         let facts = cx.facts;
         match self.needs {
@@ -344,10 +335,10 @@ impl Op {
         }
     }
 
-    /// Puts at a path what a slot wants there.
+    /// Creates the file that a slot needs at a path.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// Returns an error if it cannot be made.
     pub(crate) fn prepare(&self, cx: &mut Ctx<'_>, at: usize, path: &str) -> Run {
         match self.slots[at].want {
             Nothing => Ok(()),
@@ -364,19 +355,19 @@ impl Op {
         }
     }
 
-    /// Makes the call with this path in one slot, and what the other wants, which is made, in the other.
+    /// Makes the call with this path in one slot, and a newly created file in the other.
     ///
     /// # Errors
-    /// The other cannot be made.
+    /// Returns an error if the other file cannot be made.
     pub(crate) fn with(&self, cx: &mut Ctx<'_>, at: usize, path: V<'_>) -> Result<R, crate::ctx::Stop> {
         let other = self.other(cx, at)?;
         Ok(self.call_at(cx, at, path, &other))
     }
 
-    /// The path in the other slot, prepared; empty where there is none.
+    /// Returns the path in the other slot, prepared; empty if there is none.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// Returns an error if its file cannot be made.
     pub(crate) fn other(&self, cx: &mut Ctx<'_>, at: usize) -> Result<String, crate::ctx::Stop> {
         if self.slots.len() < 2 {
             return Ok(String::new());

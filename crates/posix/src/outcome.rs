@@ -1,28 +1,28 @@
-//! What becomes of a case.
+//! Outcomes of cases.
 
-/// Why a case cannot be tested here.
+/// Reason why a case cannot be tested here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::FromRepr, strum::IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
 #[repr(u8)]
 pub enum SkipKind {
     /// The process lacks a capability.
     NeedsPrivilege,
-    /// Other users are needed, and this one cannot become them.
+    /// The process cannot become other users.
     NeedsUsers,
-    /// The file system, or the kernel, has no such feature; it was probed.
+    /// The probe did not find the feature in the file system or the kernel.
     NoFeature,
-    /// It cannot make a file of this type.
+    /// Files of this type cannot be made.
     NoType,
     /// A second file system of the same kind cannot be made.
     NoImage,
     /// A limit is too high to be reached.
     LimitTooHigh,
-    /// A mount option is in the way.
+    /// A mount option prevents the test.
     MountOption,
 }
 
 impl SkipKind {
-    /// As in reports.
+    /// Returns the name used in reports.
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -31,66 +31,57 @@ impl SkipKind {
 /// A check that did not hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// What was checked.
     pub what: String,
-    /// What should be.
     pub expected: String,
-    /// What is.
     pub got: String,
 }
 
-/// How a case ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// Every check held.
     Pass,
-    /// A check did not hold; the first few, and how many there were.
+    /// Some checks did not hold: the first few, and their total number.
     Fail(Vec<Failure>, u32),
-    /// It cannot be tested here.
+    /// The case cannot be tested here.
     Skip(SkipKind, String),
-    /// What it builds on does not work, which another case reports.
+    /// A prerequisite does not work, and another case reports that.
     Blocked {
-        /// That case.
+        /// Id of the reporting case.
         by: String,
-        /// What does not work.
         why: String,
     },
-    /// It did not end.
+    /// The case exceeded the time limit.
     Timeout,
-    /// Its process died, or it executed no check: an error of Plumb, or a file system that kills its users.
+    /// Its process died, or it executed no check: a defect of Plumb, or a file system that kills its users.
     Broken(String),
 }
 
-/// A case that was run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Done {
     /// Index in [`crate::cases`].
     pub case: usize,
-    /// How it ended.
     pub outcome: Outcome,
-    /// Checks that were executed.
     pub checks: u32,
-    /// Whether it failed and then did not.
+    /// Whether it failed first and passed when repeated.
     pub flaky: bool,
-    /// System calls of a case that failed, as C, each with what it returned.
+    /// System calls of a failed case, as C, each with its result.
     pub calls: Vec<String>,
-    /// How long it took, µs.
+    /// Duration in µs.
     pub micros: u64,
 }
 
-/// Between fields of a message; names in tests have no such byte.
+/// Separator between fields of a message; names in tests do not contain this byte.
 const FIELD: char = '\u{1f}';
-/// Between parts of a field.
+/// Separator between parts of a field.
 const PART: char = '\u{1e}';
 
-/// Failures and calls that a message carries at most.
+/// Maximum number of failures and calls in a message.
 const FAILURES_MAX: usize = 6;
 const TEXT_MAX: usize = 4400;
-/// Bytes of calls that a message carries at most.
+/// Maximum bytes of calls in a message.
 const CALLS_MAX: usize = 150_000;
 
 impl Done {
-    /// As a message from a worker.
+    /// Encodes the result for the parent process.
     pub(crate) fn to_message(&self) -> String {
         let clean =
             |text: &str| -> String { text.chars().filter(|c| *c != FIELD && *c != PART).take(TEXT_MAX).collect() };
@@ -120,7 +111,7 @@ impl Done {
         fields.join(&FIELD.to_string())
     }
 
-    /// From a message.
+    /// Decodes a worker's message.
     pub(crate) fn of_message(text: &str) -> Option<Done> {
         let fields: Vec<&str> = text.split(FIELD).collect();
         let [case, checks, micros, outcome, calls] = fields[..] else { return None };
@@ -154,7 +145,7 @@ impl Done {
 mod tests {
     use super::*;
 
-    // Protects: what a worker found reaches the report as it was, whatever bytes a name had.
+    // Protects: a worker's findings reach the report unchanged, including non-UTF-8 names.
     #[test]
     fn messages_read_back() {
         let failure = |what: &str| Failure { what: what.to_owned(), expected: String::new(), got: "EPERM".to_owned() };

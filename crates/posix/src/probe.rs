@@ -1,5 +1,5 @@
-//! Probes what the directory, its file system and this process can do, before the first case. Features are never guessed from a
-//! file system's name.
+//! Probes the abilities of the directory, its file system and this process, before the first case. Features are never
+//! guessed from a file system's name.
 
 use crate::by_hand::acl_bytes;
 use crate::ctx::{A, B, Ctx, REMOVEDIR};
@@ -8,16 +8,16 @@ use crate::image::{mount, private_mounts};
 use crate::sys::{self, AT, Nr, V, nr};
 use std::time::Instant;
 
-/// The names of a path that exists, the longest and the shortest steps that are believed, ns.
+/// Minimum and maximum plausible step of change times, ns.
 const STEP_MIN_NS: u64 = 50_000;
 
 const STEP_MAX_NS: u64 = 2_000_000_000;
 
 impl Facts {
-    /// Probes the working directory, which is empty and stays so. `can_switch` and `mounts` are found out by changing this process: it
-    /// is one that ends afterwards.
+    /// Probes the working directory, which is empty and stays so. Probing `can_switch` and `mounts` changes this
+    /// process, so it must exit afterwards.
     pub fn probe() -> Facts {
-        let (uid, gid) = sys::who();
+        let (uid, gid) = sys::user_and_group();
         let mut facts = Facts { uid, gid, ..Facts::default() };
         facts.set_kind(&kind_of_mount().unwrap_or_default());
         let call = |nr: Nr, args: &[V<'_>]| sys::call(nr, args);
@@ -60,7 +60,7 @@ impl Facts {
         sys::close(make("g"));
         let swap = |flags: i64| call(nr!(renameat2), &[AT, V::P("f"), AT, V::P("g"), V::N(flags)]);
         facts.features.exchange = swap(2).is_ok();
-        // Where the target exists the kernel answers itself.
+        // If the target exists, the kernel answers without asking the file system.
         facts.features.noreplace = call(nr!(renameat2), &[AT, V::P("f"), AT, V::P("h"), V::N(1)]).is_ok();
         facts.features.whiteout = call(nr!(renameat2), &[AT, V::P("g"), AT, V::P("i"), V::N(4)]).is_ok();
         for name in ["f", "g", "h", "i"] {
@@ -90,7 +90,7 @@ impl Facts {
         if call(nr!(statfs), &[V::P("."), V::W(sys::cells(&mut bytes))]).is_ok() {
             let word = |at: usize| u64::from_ne_bytes(bytes[at * 8..at * 8 + 8].try_into().unwrap_or_default());
             (facts.magic, facts.mount_flags) = (word(0), word(10));
-            // In a chroot the table of mounts may not list this one.
+            // In a chroot the mount table may not list this mount.
             if facts.kind().is_empty() {
                 facts.set_kind(kind_of_magic(facts.magic));
             }
@@ -113,7 +113,7 @@ impl Facts {
     }
 }
 
-/// The kind of the file system of the working directory, by the id of its mount. Source: proc(5).
+/// Returns the kind of the working directory's file system, by its mount ID. Source: proc(5).
 fn kind_of_mount() -> Option<String> {
     let id = sys::statx(AT, V::P("."), 0).ok().filter(|stat| stat.mask & 0x1000 != 0)?.mount.to_string();
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
@@ -121,7 +121,7 @@ fn kind_of_mount() -> Option<String> {
     line.split_once(" - ")?.1.split(' ').next().map(str::to_owned)
 }
 
-/// The kind by the number that statfs(2) reports. Source: `include/uapi/linux/magic.h`.
+/// Returns the kind for the number from statfs(2). Source: `include/uapi/linux/magic.h`.
 fn kind_of_magic(magic: u64) -> &'static str {
     match magic & 0xffff_ffff {
         0xef53 => "ext4",
@@ -145,7 +145,8 @@ fn can_switch() -> bool {
     groups && group && user
 }
 
-/// The longest length up to `most` that works; 0 where none does. Lengths are tried from the top by halves, since limits are few.
+/// Returns the largest length up to `most` that works; 0 if none does. Tries from the top by
+/// bisection, since limits are few.
 fn longest(most: u32, works: &dyn Fn(usize) -> bool) -> u32 {
     if works(most as usize) {
         return most;
@@ -162,7 +163,7 @@ fn longest(most: u32, works: &dyn Fn(usize) -> bool) -> u32 {
     good
 }
 
-/// The smallest difference between two times of change, ns: of a file whose mode changes all the time.
+/// Measures the smallest difference between two change times in ns, on a file whose mode changes constantly.
 fn step() -> u64 {
     let ctime = || sys::statx(AT, V::P("f"), 0).map_or((0, 0), |stat| stat.ctime);
     let began = Instant::now();
@@ -174,7 +175,7 @@ fn step() -> u64 {
         let now = ctime();
         if now != last {
             let nanos = (now.0 - last.0) * 1_000_000_000 + i64::from(now.1) - i64::from(last.1);
-            // The first one may have begun long ago.
+            // The first interval may have begun long ago.
             if found > 0 {
                 smallest = smallest.min(nanos.unsigned_abs());
             }

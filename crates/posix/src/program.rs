@@ -1,4 +1,4 @@
-//! A program in C that repeats the calls of a case: short enough to be read, and to be put into a report.
+//! A C program that repeats the calls of a case, short enough to read and to put into a report.
 
 mod folded;
 mod state;
@@ -6,52 +6,52 @@ mod state;
 use folded::fold;
 use state::State;
 
-/// Lines of a program, unless all its calls are asked for.
+/// Maximum lines of a program, unless all its calls are requested.
 pub const LINES_MAX: usize = 60;
 
-/// Which of a case's calls a program has.
+/// Selects which of a case's calls a program contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// As few as reproduce what was found, in at most [`LINES_MAX`] lines.
+    /// As few as reproduce the finding, in at most [`LINES_MAX`] lines.
     Short,
-    /// Every call, however many lines that takes.
+    /// All calls, in any number of lines.
     Whole,
 }
 
-/// A step of a case, as it was written down.
+/// A recorded step of a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Step {
     /// The call as C, or a comment.
     text: String,
-    /// Result as written down; absent for comments.
-    saw: Option<String>,
+    /// Recorded result; `None` for comments.
+    recorded: Option<String>,
 }
 
 impl Step {
     fn parse(line: &str) -> Step {
         match line.strip_suffix(" */").and_then(|line| line.rsplit_once("; /* ")) {
-            Some((call, saw)) => Step { text: call.to_owned(), saw: Some(saw.to_owned()) },
-            None => Step { text: line.to_owned(), saw: None },
+            Some((call, recorded)) => Step { text: call.to_owned(), recorded: Some(recorded.to_owned()) },
+            None => Step { text: line.to_owned(), recorded: None },
         }
     }
 
-    /// The name of the system call; empty for comments.
+    /// Returns the name of the system call; empty for comments.
     fn name(&self) -> &str {
         let rest = self.text.split_once("SYS_").map_or("", |(_, rest)| rest);
         rest.split([',', ')']).next().unwrap_or_default()
     }
 
     fn has_failed(&self) -> bool {
-        self.saw.as_deref().is_some_and(|saw| saw.starts_with('E') && saw != "0")
+        self.recorded.as_deref().is_some_and(|recorded| recorded.starts_with('E') && recorded != "0")
     }
 
-    /// Whether it is a check that did not hold.
+    /// Whether it is a failed check.
     fn is_failed_check(&self) -> bool {
-        self.saw.is_none() && self.text.contains(": expected ") && self.text.contains(", got ")
+        self.recorded.is_none() && self.text.contains(": expected ") && self.text.contains(", got ")
     }
 }
 
-/// Includes, and the words that need each.
+/// Includes, and the identifiers that need each.
 const INCLUDES: [(&str, &[&str]); 7] = [
     ("linux/falloc.h", &["FALLOC_FL_"]),
     ("sys/file.h", &["LOCK_"]),
@@ -62,11 +62,11 @@ const INCLUDES: [(&str, &[&str]); 7] = [
     ("sys/socket.h", &["AF_", "SOCK_"]),
 ];
 
-/// Constants of `linux/fs.h`, which does not go together with all of the headers above.
+/// Constants of `linux/fs.h`, which conflicts with some of the headers above.
 const DEFINED: [(&str, &str); 3] =
     [("FS_IOC_GETFLAGS", "0x80086601"), ("FS_IOC_SETFLAGS", "0x40086602"), ("FICLONE", "0x40049409")];
 
-/// The program of a case.
+/// Returns the program of a case.
 pub fn program(id: &str, calls: &[String], extent: Extent) -> String {
     let steps: Vec<Step> = calls.iter().map(|line| Step::parse(line)).collect();
     if extent == Extent::Whole {
@@ -85,7 +85,7 @@ pub fn program(id: &str, calls: &[String], extent: Extent) -> String {
     if let Some(body) = shortest(&steps, fits) {
         return written(id, &body, NOTE);
     }
-    // The end alone would lack what it needs; the beginning does not.
+    // The end alone would lack its prerequisites; the beginning does not.
     match steps.iter().position(Step::is_failed_check) {
         Some(failed) => {
             const PART: &str = "   Only the calls on the files of the check that failed; `-v` prints all.\n";
@@ -109,10 +109,10 @@ pub fn program(id: &str, calls: &[String], extent: Extent) -> String {
     }
 }
 
-/// Calls right before a check that belong to it.
+/// Number of calls directly before a check that belong to it.
 const CHECKED: usize = 6;
 
-/// The calls before the last step that what it checks depends on: those on the same files, and what the process became.
+/// Returns the calls that the last step depends on: those on the same files, and changes of the process.
 fn needed_for(steps: &[Step]) -> Vec<Step> {
     let strings = |step: &Step| step.text.split('"').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
     let last = steps.len().saturating_sub(CHECKED);
@@ -127,7 +127,10 @@ fn needed_for(steps: &[Step]) -> Vec<Step> {
             // Only the last one before counts.
             true => !process.contains(&step.name().to_owned()),
             false => {
-                !step.has_failed() && !State::is_read(step.name()) && step.saw.is_some() && names.iter().any(is_above)
+                !step.has_failed()
+                    && !State::is_read(step.name())
+                    && step.recorded.is_some()
+                    && names.iter().any(is_above)
             }
         };
         if of_process {
@@ -145,15 +148,15 @@ fn needed_for(steps: &[Step]) -> Vec<Step> {
     kept
 }
 
-/// Lines of the head that this body needs.
+/// Counts the lines of the header that this body needs.
 fn extra(body: &[String]) -> usize {
     let has = |word: &str| body.iter().any(|line| line.contains(word));
     let includes = INCLUDES.iter().filter(|(_, words)| words.iter().any(|word| has(word))).count();
     includes + DEFINED.iter().filter(|(name, _)| has(name)).count() + 2 * usize::from(has("N(0"))
 }
 
-/// The steps up to the first check that did not hold, without rounds that lead back to where they began. Where all checks held: the
-/// longest such program that fits.
+/// Returns the steps up to the first failed check, without rounds that return to their initial state. If all checks
+/// held, returns the longest such program that fits.
 fn shortest(steps: &[Step], fits: impl Fn(&[String]) -> bool) -> Option<Vec<String>> {
     let failed = steps.iter().position(Step::is_failed_check);
     let mut kept: Vec<Step> = Vec::new();
@@ -188,7 +191,7 @@ fn shortest(steps: &[Step], fits: impl Fn(&[String]) -> bool) -> Option<Vec<Stri
     best
 }
 
-/// Leaves out calls that try to remove what is not there: they only make sure of it.
+/// Drops calls that only make sure that a missing file does not exist.
 fn without_cleaning(steps: &[Step]) -> Vec<Step> {
     let removes = |step: &Step| step.name() == "unlinkat" && step.has_failed();
     let path = |step: &Step| step.text.split('"').nth(1).map(str::to_owned);
@@ -197,7 +200,7 @@ fn without_cleaning(steps: &[Step]) -> Vec<Step> {
     while at < steps.len() {
         let is_pair = steps.get(at + 1).is_some_and(|next| {
             let [first, second] = [&steps[at], next];
-            let is_gone = first.saw.as_deref() == Some("ENOENT") && second.saw.as_deref() == Some("ENOENT");
+            let is_gone = first.recorded.as_deref() == Some("ENOENT") && second.recorded.as_deref() == Some("ENOENT");
             removes(first) && removes(second) && is_gone && path(first) == path(second)
         });
         if is_pair {
@@ -211,13 +214,13 @@ fn without_cleaning(steps: &[Step]) -> Vec<Step> {
 }
 
 fn line_of(step: &Step) -> String {
-    match &step.saw {
-        Some(saw) => format!("    CALL({}, \"{saw}\");", step.text),
+    match &step.recorded {
+        Some(recorded) => format!("    CALL({}, \"{recorded}\");", step.text),
         None => format!("    {}", step.text),
     }
 }
 
-/// The whole text. `note` is a line of the comment at its head.
+/// Formats the whole program. `note` is a line of the comment at its top.
 fn written(id: &str, body: &[String], note: &str) -> String {
     let has = |word: &str| body.iter().any(|line| line.contains(word));
     let mut text = format!(
@@ -259,13 +262,13 @@ mod tests {
         lines.into_iter().collect()
     }
 
-    fn link(number: u32, saw: &str) -> String {
-        format!("syscall(SYS_linkat, AT_FDCWD, \"f\", AT_FDCWD, \"l{number}\", 0L); /* {saw} */")
+    fn link(number: u32, recorded: &str) -> String {
+        format!("syscall(SYS_linkat, AT_FDCWD, \"f\", AT_FDCWD, \"l{number}\", 0L); /* {recorded} */")
     }
 
     // Protects: link.emlink had 1,800 lines.
     #[test]
-    fn what_repeats_is_a_loop() {
+    fn repeated_calls_become_a_loop() {
         let last = [link(65_000, "EMLINK"), "/* one more: expected EMLINK, got 0 */".to_owned()];
         let text =
             program("link.emlink", &calls((0..65_000).map(|number| link(number, "0")).chain(last)), Extent::Short);
@@ -274,7 +277,7 @@ mod tests {
         assert!(text.contains("N(0, \"l%ld\", 0 + i * 1)") && text.contains("\"l65000\", 0L), \"EMLINK\")"), "{text}");
     }
 
-    // Protects: a case of many rounds shows the round that failed, with what that one needs.
+    // Protects: a case of many rounds shows the failed round with its prerequisites.
     #[test]
     fn rounds_before_the_failure_are_left_out() {
         let round = |mode: &str, fails: bool| {
@@ -297,7 +300,7 @@ mod tests {
         assert!(text.contains("04705") && text.contains("\"own\"") && text.contains("expected 0700"), "{text}");
     }
 
-    // Protects: of a long case only the calls on the files of the failed check are printed, in their order, and all of them with -v.
+    // Protects: a long case shows only the calls on the files of the failed check, in order, and all calls with -v.
     #[test]
     fn a_long_case_shows_the_calls_on_the_files_that_failed() {
         let make = |number: u32| {
@@ -322,7 +325,7 @@ mod tests {
         assert_eq!(program("x", &lines, Extent::Whole).matches("SYS_mkdirat").count(), 300);
     }
 
-    // Protects: the short form of a long case that passes is a program that runs.
+    // Protects: the short form of a long passing case is a working program.
     #[test]
     fn a_long_case_that_passes_shows_its_beginning() {
         let lines = calls(

@@ -1,4 +1,4 @@
-//! Running cases: in processes that are forked, one case at a time in each, so that a case that hangs or dies is one that failed and no more.
+//! Runs cases in forked processes, one case at a time in each. A case that hangs or dies fails only itself.
 
 use crate::ctx::{Ctx, Stop};
 use crate::facts::Facts;
@@ -11,52 +11,46 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// What is asked for.
 pub struct Request<'a> {
-    /// An empty directory that belongs to this run. Others must be able to search it: mode 0755.
+    /// An empty directory that belongs to this run. Other users must be able to search it: mode 0755.
     pub directory: &'a Path,
-    /// Processes.
     pub jobs: usize,
-    /// Patterns of ids, as [`selects`]; none for all cases.
+    /// Patterns of ids, as for [`selects`]; empty for all cases.
     pub only: &'a [String],
-    /// Patterns of ids that are left out.
+    /// Patterns of ids to leave out.
     pub without: &'a [String],
-    /// A case that takes longer is ended, and not judged.
+    /// Time limit of a case. A slower one is killed and not judged.
     pub limit: Duration,
-    /// Write down the calls of every case, not only of those that fail.
+    /// Record the calls of every case, not only of those that fail.
     pub with_calls: bool,
-    /// Repeat what fails, to tell what is flaky.
+    /// Repeat failed cases to detect flaky ones.
     pub repeat: bool,
-    /// Run in a user namespace of 65,536 ids.
+    /// Run in a user namespace of 65,536 IDs.
     pub in_user_namespace: bool,
-    /// Called as cases end, with their number and how many there are.
+    /// Called as cases end, with the number of ended cases and the total.
     pub progress: &'a mut dyn FnMut(usize, usize),
-    /// Whether to stop.
+    /// Returns `true` if the run should stop.
     pub stop: &'a dyn Fn() -> bool,
 }
 
-/// What was found.
 pub struct Report {
-    /// What was probed.
     pub facts: Facts,
     /// The cases, in the order of [`cases`].
     pub done: Vec<Done>,
-    /// How long it took.
     pub wall: Duration,
-    /// Whether it was stopped.
     pub stopped: bool,
 }
 
-/// Why nothing was run.
+/// Reason why nothing was run.
 #[derive(Debug)]
 pub enum RunError {
     /// The directory cannot be used.
     Directory(PathBuf, i32),
-    /// Nothing is selected.
+    /// The patterns select no case.
     Nothing(Vec<String>),
     /// A user namespace cannot be made.
     Namespace(String),
-    /// Probing did not end, or died.
+    /// The probe exceeded its time limit, or died.
     Probe(PathBuf, String),
 }
 
@@ -80,15 +74,15 @@ impl fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
-/// Until the probe must have ended.
+/// Time limit of the probe.
 const PROBE_LIMIT: Duration = Duration::from_secs(60);
-/// How often the watchdog looks.
+/// Polling interval of the watchdog.
 const WATCH: Duration = Duration::from_millis(50);
 
-/// Runs the cases that are asked for.
+/// Runs the selected cases.
 ///
 /// # Errors
-/// The directory cannot be used, or no case is selected.
+/// Returns an error if the directory cannot be used or no case is selected.
 pub fn run(request: Request<'_>) -> Result<Report, RunError> {
     if request.in_user_namespace {
         return crate::namespace::run(request);
@@ -96,7 +90,7 @@ pub fn run(request: Request<'_>) -> Result<Report, RunError> {
     run_here(request)
 }
 
-/// Runs them as who this process is.
+/// Runs them with this process's identity.
 pub(crate) fn run_here(request: Request<'_>) -> Result<Report, RunError> {
     let began = Instant::now();
     let cases = cases();
@@ -112,14 +106,14 @@ pub(crate) fn run_here(request: Request<'_>) -> Result<Report, RunError> {
     let mut pool =
         Pool { request, cases: &cases, facts: &facts, workers: Vec::new(), made: 0, total: chosen.len(), ended: 0 };
     let mut done = pool.round(&chosen, pool.request.with_calls);
-    // What failed is repeated, with its calls written down.
+    // Repeat failed cases with their calls recorded.
     let failed = |done: &Done| matches!(done.outcome, Outcome::Fail(..) | Outcome::Broken(_));
     let is_repeated = |done: &&Done| pool.request.repeat && failed(done);
     let again: Vec<usize> = done.iter().filter(is_repeated).map(|done| done.case).collect();
     pool.total += again.len();
     let repeated = pool.round(&again, true);
     merge(&mut done, repeated);
-    // What others are blocked by is run as well, so that its defect is reported.
+    // Also run cases that others are blocked by, so that their defects are reported.
     let missing = missing(&done, &cases);
     pool.total += missing.len();
     let more = pool.round(&missing, true);
@@ -136,7 +130,7 @@ pub(crate) fn run_here(request: Request<'_>) -> Result<Report, RunError> {
     Ok(Report { facts, done, wall: began.elapsed(), stopped })
 }
 
-/// A second run of what failed: the same again, or flaky.
+/// Merges a second run of failed cases: the same result, or flaky.
 fn merge(done: &mut [Done], repeated: Vec<Done>) {
     for again in repeated {
         let Some(first) = done.iter_mut().find(|done| done.case == again.case) else { continue };
@@ -147,7 +141,7 @@ fn merge(done: &mut [Done], repeated: Vec<Done>) {
     }
 }
 
-/// Cases that others are blocked by, and that were not run.
+/// Returns cases that others are blocked by and that did not run.
 fn missing(done: &[Done], cases: &[Case]) -> Vec<usize> {
     let mut missing = Vec::new();
     for one in done {
@@ -162,8 +156,8 @@ fn missing(done: &[Done], cases: &[Case]) -> Vec<usize> {
     missing
 }
 
-/// A case that is blocked by one that passed has failed itself. If several are, for the same reason, the first one stands for them: the
-/// others are blocked by it.
+/// Resolves blocked cases. A case that is blocked by a passing one has failed itself. If several are, for the same
+/// reason, the first one represents them: the others are blocked by it.
 pub(crate) fn resolve(done: &mut [Done], cases: &[Case]) {
     let passed: Vec<usize> = done.iter().filter(|done| is_well(&done.outcome)).map(|done| done.case).collect();
     let mut stands_for: Vec<(String, usize)> = Vec::new();
@@ -189,7 +183,7 @@ fn is_well(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Pass | Outcome::Skip(..))
 }
 
-/// Probes in a process of its own: it changes itself, and may hang.
+/// Probes in a separate process: probing changes the process, and may hang.
 fn probe(directory: &Path) -> Result<Facts, RunError> {
     let failed = |error: i32| RunError::Directory(directory.to_owned(), error);
     let base = open_directory(directory).map_err(failed)?;
@@ -238,7 +232,7 @@ fn enter(base: i32, name: &str) -> sys::R {
 struct Worker {
     pid: i64,
     fd: i32,
-    /// Cases that need an image are run by one that does nothing else.
+    /// Whether it runs only cases that need an image.
     is_for_images: bool,
     current: Option<(usize, Instant)>,
 }
@@ -254,7 +248,7 @@ struct Pool<'r, 'a> {
 }
 
 impl Pool<'_, '_> {
-    /// Runs cases, and returns what became of them, in the order in which they ended.
+    /// Runs cases, and returns their results in the order in which they ended.
     fn round(&mut self, chosen: &[usize], with_calls: bool) -> Vec<Done> {
         let is_for_image = |index: &usize| self.cases[*index].place >= Place::Image;
         let cases = self.cases;
@@ -263,7 +257,7 @@ impl Pool<'_, '_> {
             on(Place::Image).chain(on(Place::Full)).chain(on(Place::ReadOnly)).chain(on(Place::Quota)).collect();
         let mut here: VecDeque<usize> = chosen.iter().copied().filter(|index| !is_for_image(index)).collect();
         let mut done = Vec::new();
-        // An image that went on to its last stage does not come back.
+        // An image in its last stage cannot be reused.
         self.workers.retain(|worker| match worker.is_for_images {
             true => {
                 sys::kill(worker.pid);
@@ -305,7 +299,7 @@ impl Pool<'_, '_> {
                 let message = [&(case as u32).to_le_bytes()[..], &[u8::from(with_calls)]].concat();
                 let sent = sys::call(nr!(write), &[V::Fd(worker.fd), V::B(&message), V::N(message.len() as i64)]);
                 worker.current = Some((case, Instant::now()));
-                // One that is gone is found below, by its closed socket.
+                // A dead worker is detected below, by its closed socket.
                 let _ = sent;
             }
             if self.workers.iter().all(|worker| worker.current.is_none())
@@ -368,7 +362,7 @@ impl Pool<'_, '_> {
         }
     }
 
-    /// Lets the workers end, which removes their directories.
+    /// Ends the workers, which remove their directories.
     fn end(&mut self) {
         for worker in &self.workers {
             sys::close(worker.fd);
@@ -378,7 +372,7 @@ impl Pool<'_, '_> {
                 sys::kill(worker.pid);
             }
         }
-        // Of those that were killed.
+        // Remove directories of killed workers.
         if let Ok(base) = open_directory(self.request.directory) {
             (0..self.made).for_each(|number| tree::remove(base, format!("w{number}").as_bytes()));
             sys::close(base);
@@ -392,11 +386,10 @@ fn broken(case: usize, why: &str) -> Done {
 
 enum Received {
     Done(Done),
-    /// The worker has died.
     Gone(Done),
 }
 
-/// The longest message.
+/// Maximum length of a message.
 const MESSAGE_MAX: usize = 1 << 18;
 
 fn receive(worker: &Worker, case: usize) -> Received {
@@ -420,13 +413,13 @@ fn receive(worker: &Worker, case: usize) -> Received {
     }
 }
 
-/// What a worker does until its socket is closed.
+/// Runs a worker until its socket is closed.
 fn work(socket: i32, directory: &Path, name: &str, facts: &Facts, cases: &[Case]) -> i32 {
     let _ = sys::call(nr!(umask), &[V::O(0)]);
     if facts.mounts {
         let _ = image::private_mounts();
     }
-    // Opened in the new namespace: nothing can be mounted below a descriptor of another.
+    // Open it in the new namespace: mounts are not visible through a descriptor of another one.
     let Ok(base) = open_directory(directory) else { return 3 };
     if enter(base, name).is_err() {
         return 3;
@@ -460,7 +453,6 @@ fn work(socket: i32, directory: &Path, name: &str, facts: &Facts, cases: &[Case]
     0
 }
 
-/// Runs one case.
 fn one(index: usize, with_calls: bool, case: &Case, facts: &Facts, here: i32, image: &mut Option<Made>) -> Done {
     let began = Instant::now();
     let mut cx = Ctx::new(facts, with_calls);
@@ -483,7 +475,7 @@ fn one(index: usize, with_calls: bool, case: &Case, facts: &Facts, here: i32, im
     Done { case: index, outcome, checks, flaky: false, calls, micros: began.elapsed().as_micros() as u64 }
 }
 
-/// The directory of a case. What one could not remove is not in the way of another.
+/// Returns the directory of a case. Separate ones, so that leftovers of one do not affect another.
 fn directory_of(case: usize) -> String {
     format!("case-{case}")
 }
@@ -495,14 +487,14 @@ fn own_directory(here: i32, case: usize) -> Result<(), Stop> {
         .map_err(|error| Stop::Blocked("make.dir", format!("its directory: {}", crate::errno::name(error))))
 }
 
-/// The image that a worker has, or why it has none.
+/// The image of a worker, or the reason why it has none.
 struct Made {
     /// Whether it is the one with quotas.
     has_quota: bool,
     image: Result<Image, Stop>,
 }
 
-/// Takes the image to the stage of a place; makes it first.
+/// Advances the image to the stage of a place. Makes it first if needed.
 fn on(made: &mut Option<Made>, place: Place, facts: &Facts, here: i32) -> Result<(), Stop> {
     let stage = match place {
         Place::Full => Stage::Full,
@@ -512,7 +504,7 @@ fn on(made: &mut Option<Made>, place: Place, facts: &Facts, here: i32) -> Result
     };
     let has_quota = stage == Stage::Quota;
     let other = made.take_if(|made| made.has_quota != has_quota).is_some();
-    // Without an image a bind mount may still do for the last stage.
+    // Without an image, a bind mount may serve as the last stage.
     let fails = made.as_ref().is_some_and(|made| made.image.is_err());
     if made.is_none() || fails && stage == Stage::ReadOnly {
         let _ = sys::call(nr!(fchdir), &[V::Fd(here)]);

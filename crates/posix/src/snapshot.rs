@@ -1,9 +1,9 @@
-//! Attributes of several paths before and after a call: an operation that fails must leave everything as it was.
+//! Attributes of several paths before and after a call: an operation that fails must leave everything unchanged.
 
 use crate::ctx::{Ctx, Run, time};
 use crate::sys::Stat;
 
-/// Everything of these paths but times of access.
+/// Reads all attributes of these paths except access times.
 pub(crate) fn snapshot(cx: &mut Ctx<'_>, paths: &[&str]) -> Vec<Result<Stat, i32>> {
     let paths = paths.iter().filter(|path| !path.is_empty());
     paths.map(|path| cx.lstat(path).map(|stat| Stat { atime: (0, 0), ..stat })).collect()
@@ -12,7 +12,7 @@ pub(crate) fn snapshot(cx: &mut Ctx<'_>, paths: &[&str]) -> Vec<Result<Stat, i32
 /// Checks that nothing has changed.
 ///
 /// # Errors
-/// Files change here without anybody doing anything, which another case reports.
+/// Returns an error if files change here by themselves, which another case reports.
 pub(crate) fn unchanged(cx: &mut Ctx<'_>, paths: &[&str], before: &[Result<Stat, i32>]) -> Run {
     let after = snapshot(cx, paths);
     let paths = paths.iter().filter(|path| !path.is_empty());
@@ -23,11 +23,11 @@ pub(crate) fn unchanged(cx: &mut Ctx<'_>, paths: &[&str], before: &[Result<Stat,
         cx.premise(stays, "stat.stable", &format!("`{path}` changes by itself: {what}"))?;
     }
     let got = changed.map_or_else(String::new, |(what, path)| format!("`{path}`: {what}"));
-    cx.that(got.is_empty(), "what is there after the failed call", "nothing changed", &got);
+    cx.that(got.is_empty(), "state after the failed call", "nothing changed", &got);
     Ok(())
 }
 
-/// What differs between two looks at a file; `None` where nothing does.
+/// Describes the difference between two readings of a file; `None` if there is none.
 fn difference(before: &Result<Stat, i32>, after: &Result<Stat, i32>) -> Option<String> {
     let (one, other) = match (before, after) {
         (Ok(one), Ok(other)) => (one, other),
@@ -49,7 +49,7 @@ fn difference(before: &Result<Stat, i32>, after: &Result<Stat, i32>) -> Option<S
     Some(format!("{name} was {one} and is {other}"))
 }
 
-/// What changes of directories that nobody touches; `None` where nothing does.
+/// Describes changes of untouched directories; `None` if there are none.
 pub(crate) fn drift(cx: &mut Ctx<'_>) -> Option<String> {
     (0..4).find_map(|_| {
         let name = cx.fresh();

@@ -1,24 +1,23 @@
-//! The restricted deletion flag, S_ISVTX, of directories: one function says who may remove, rename or replace what, and each type of file is
-//! compared with it for every owner of the directory and of the file.
+//! The restricted deletion flag, S_ISVTX, of directories. One function decides who may remove, rename or replace a
+//! file, and each type of file is compared with it for every owner of the directory and of the file.
 
 use crate::ctx::{A, B, Ctx, Run};
 use crate::facts::Kind;
 use crate::sys::R;
 
-/// What is done in the sticky directory.
+/// An operation in the sticky directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StickyOp {
-    /// A file of this type is removed.
+    /// Removes a file of this type.
     Remove(Kind),
-    /// A file of this type is moved out of it.
+    /// Moves a file of this type out of it.
     MoveOut(Kind),
-    /// A file of the first type is moved over one of the second, which is in it.
+    /// Moves a file of the first type over one of the second, which is in it.
     Replace(Kind, Kind),
-    /// A file of this type is renamed within it.
+    /// Renames a file of this type within it.
     RenameWithin(Kind),
 }
 
-/// All cases.
 pub(crate) fn all() -> Vec<StickyOp> {
     let mut all: Vec<StickyOp> = Kind::ALL.iter().copied().map(StickyOp::Remove).collect();
     all.extend(Kind::ALL.iter().copied().map(StickyOp::MoveOut));
@@ -35,7 +34,7 @@ pub(crate) fn all() -> Vec<StickyOp> {
 }
 
 impl StickyOp {
-    /// As in ids.
+    /// Returns the part of the id.
     pub(crate) fn id(self) -> String {
         match self {
             StickyOp::Remove(Kind::Dir) => "rmdir.sticky".to_owned(),
@@ -47,15 +46,15 @@ impl StickyOp {
     }
 }
 
-/// Whether the user may. Source: POSIX.1-2017, XBD 4.3 "Directory Protection".
+/// Whether the user is permitted. Source: POSIX.1-2017, XBD 4.3 "Directory Protection".
 fn allowed(user: u32, directory_owner: u32, file_owner: u32) -> bool {
     user == directory_owner || user == file_owner
 }
 
-/// Tests it for all owners.
+/// Tests the operation for all owners.
 ///
 /// # Errors
-/// As every case.
+/// Returns an error if the case cannot be tested.
 pub(crate) fn run(cx: &mut Ctx<'_>, op: StickyOp) -> Run {
     cx.needs_users()?;
     let (kind, other) = match op {
@@ -71,7 +70,7 @@ pub(crate) fn run(cx: &mut Ctx<'_>, op: StickyOp) -> Run {
         for (file_owner, of_file) in owners {
             cx.dir("d", 0o1777)?;
             cx.make(kind, "d/f")?;
-            // To move a directory, its `..` is written: that must not be what is refused.
+            // Moving a directory writes its `..`, which must not be the reason for a refusal.
             if kind == Kind::Dir {
                 cx.set_mode("d/f", 0o777)?;
             }

@@ -1,4 +1,5 @@
-//! System calls, as data: a number and its arguments. One function makes all of them, so that each can be written down as it was made.
+//! System calls as data: a number and its arguments. One function makes all of them, so that each can be recorded
+//! exactly as it was made.
 
 #![allow(unsafe_code)]
 
@@ -7,14 +8,14 @@ use std::ffi::CString;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-/// What a system call returned: a number, or its errno.
+/// Result of a system call: a number, or its errno.
 pub(crate) type R = Result<i64, i32>;
 
 /// A system call: its name and its number.
 #[derive(Clone, Copy)]
 pub(crate) struct Nr(pub &'static str, pub libc::c_long);
 
-/// `nr!(openat)` is `Nr("openat", SYS_openat)`, by a table: macros cannot join names.
+/// Expands `nr!(openat)` to `Nr("openat", SYS_openat)` by a table: macros cannot join names.
 macro_rules! numbers {
     ($($name:ident = $number:ident),* $(,)?) => {
         macro_rules! nr { $(($name) => { $crate::sys::Nr(stringify!($name), libc::$number) };)* }
@@ -42,17 +43,15 @@ numbers! {
 /// An argument of a system call.
 #[derive(Clone, Copy)]
 pub(crate) enum V<'a> {
-    /// A string.
+    /// A string of valid UTF-8.
     P(&'a str),
     /// A string that need not be UTF-8.
     S(&'a [u8]),
-    /// A number.
     N(i64),
     /// A number in octal, for modes.
     O(u32),
     /// A constant by its name in C.
     C(&'static str, i64),
-    /// A file descriptor.
     Fd(i32),
     /// Bytes that the kernel reads.
     B(&'a [u8]),
@@ -60,14 +59,13 @@ pub(crate) enum V<'a> {
     W(&'a [Cell<u8>]),
     /// An address where nothing is mapped.
     Bad,
-    /// A null pointer.
     Null,
 }
 
-/// The working directory.
+/// The working directory, as a directory argument.
 pub(crate) const AT: V<'static> = V::C("AT_FDCWD", libc::AT_FDCWD as i64);
 
-/// Makes a system call. A string with a zero byte inside is `EINVAL`.
+/// Makes a system call. A string that contains a zero byte gives `EINVAL`.
 pub(crate) fn call(nr: Nr, args: &[V<'_>]) -> R {
     let mut words = [0 as libc::c_long; 6];
     let mut strings: [Option<CString>; 6] = Default::default();
@@ -84,8 +82,8 @@ pub(crate) fn call(nr: Nr, args: &[V<'_>]) -> R {
             V::S(text) => keep(&mut strings[at], text)?,
         };
     }
-    // SAFETY: every pointer is one of a live buffer of at least the length that the caller states beside it, or lies in the first
-    // page, where nothing is mapped and the kernel answers EFAULT.
+    // SAFETY: every pointer refers to a live buffer of at least the length passed with it. The invalid address is in
+    // the first page, where nothing is mapped and the kernel returns EFAULT.
     let result = unsafe { libc::syscall(nr.1, words[0], words[1], words[2], words[3], words[4], words[5]) };
     if result == -1 { Err(errno()) } else { Ok(result as i64) }
 }
@@ -97,12 +95,12 @@ fn keep(slot: &mut Option<CString>, text: &[u8]) -> Result<libc::c_long, i32> {
     Ok(pointer)
 }
 
-/// The errno of the last call of this thread.
+/// Returns the errno of this thread's last call.
 pub(crate) fn errno() -> i32 {
     std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
 }
 
-/// A system call as C makes it.
+/// Formats a system call as C.
 pub(crate) fn c_text(nr: Nr, args: &[V<'_>]) -> String {
     let mut text = format!("syscall(SYS_{}", nr.0);
     for arg in args {
@@ -124,7 +122,7 @@ pub(crate) fn c_text(nr: Nr, args: &[V<'_>]) -> String {
     text
 }
 
-/// The longest string that is written out.
+/// Maximum length of a string that is printed.
 const SHOWN_MAX: usize = 4200;
 
 fn c_string(bytes: &[u8]) -> String {
@@ -133,7 +131,7 @@ fn c_string(bytes: &[u8]) -> String {
         match byte {
             b'"' | b'\\' => text.extend(['\\', *byte as char]),
             b' '..=b'~' => text.push(*byte as char),
-            // Three digits, so that no digit behind it belongs to it.
+            // Three digits, so that a following digit does not belong to the escape.
             _ => text.push_str(&format!("\\{byte:03o}")),
         }
     }
@@ -141,54 +139,47 @@ fn c_string(bytes: &[u8]) -> String {
     text
 }
 
-/// Second and nanosecond.
+/// Seconds and nanoseconds.
 pub(crate) type Time = (i64, u32);
 
-/// What `statx` says of a file.
+/// Attributes of a file from `statx`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Stat {
-    /// The fields that are filled: `STATX_*`.
+    /// Bits of the filled fields: `STATX_*`.
     pub mask: u32,
-    /// `STATX_ATTR_*` that are set.
+    /// Set bits of `STATX_ATTR_*`.
     pub attributes: u64,
-    /// Inode.
     pub ino: u64,
-    /// Device.
     pub dev: u64,
     /// Type and permissions.
     pub mode: u32,
-    /// Links.
     pub nlink: u32,
-    /// Owner.
     pub uid: u32,
-    /// Group.
     pub gid: u32,
-    /// Size, bytes.
+    /// Size in bytes.
     pub size: u64,
     /// Blocks of 512 bytes.
     pub blocks: u64,
     /// Preferred length of I/O, bytes.
     pub blksize: u32,
-    /// Device that it stands for.
+    /// Device number of a device file.
     pub rdev: (u32, u32),
-    /// Time of the last access.
+    /// Last access.
     pub atime: Time,
-    /// Time of the last change of the data.
+    /// Last change of the data.
     pub mtime: Time,
-    /// Time of the last change of the inode.
+    /// Last change of the inode.
     pub ctime: Time,
-    /// Time of birth.
+    /// Creation (birth) time.
     pub btime: Time,
-    /// Alignment of memory and offset for O_DIRECT, bytes; zero where unknown.
+    /// Alignment of memory and offset for O_DIRECT, bytes; zero if unknown.
     pub dio: (u32, u32),
-    /// Id of the mount.
     pub mount: u64,
 }
 
-/// Length of `struct statx`.
 const STATX_LENGTH: usize = 256;
 
-/// `statx` of a path relative to `dir`. Source of the layout: linux/stat.h, which is ABI.
+/// Calls `statx` for a path relative to `dir`. Source of the layout: linux/stat.h, which is ABI.
 pub(crate) fn statx(dir: V<'_>, path: V<'_>, flags: i64) -> Result<Stat, i32> {
     let mut bytes = [0u8; STATX_LENGTH];
     // STATX_BASIC_STATS, STATX_BTIME, STATX_MNT_ID, STATX_DIOALIGN.
@@ -220,12 +211,12 @@ pub(crate) fn statx(dir: V<'_>, path: V<'_>, flags: i64) -> Result<Stat, i32> {
     })
 }
 
-/// A buffer as the kernel writes to it.
+/// Returns a buffer that the kernel can write to.
 pub(crate) fn cells(bytes: &mut [u8]) -> &[Cell<u8>] {
     Cell::from_mut(bytes).as_slice_of_cells()
 }
 
-/// The seconds and nanoseconds of `utimensat`, for [`V::B`].
+/// Encodes seconds and nanoseconds for `utimensat`, for [`V::B`].
 pub(crate) fn two_times(access: (i64, i64), change: (i64, i64)) -> [u8; 32] {
     let mut bytes = [0; 32];
     for (at, number) in [access.0, access.1, change.0, change.1].into_iter().enumerate() {
@@ -234,17 +225,17 @@ pub(crate) fn two_times(access: (i64, i64), change: (i64, i64)) -> [u8; 32] {
     bytes
 }
 
-/// Forks. The child runs `body` and ends with what it returns; its number is returned at once.
+/// Forks. The child runs `body` and exits with its result. Returns the child's ID at once.
 ///
 /// # Errors
-/// Errno of fork.
+/// Returns the errno of fork.
 pub(crate) fn spawn(body: &mut dyn FnMut() -> i32) -> R {
-    // SAFETY: the child ends by `_exit`, so that it neither runs the parent's destructors nor flushes its buffers. The C libraries and the
-    // allocator keep the heap usable in the child.
+    // SAFETY: the child exits by `_exit`, so it neither runs the parent's destructors nor flushes its buffers. The C
+    // libraries and the allocator keep the heap usable in the child.
     match unsafe { libc::fork() } {
         -1 => Err(errno()),
         0 => {
-            // Whatever happens, this process must not go on as the parent does.
+            // The child must not continue the parent's code, even after a panic.
             let code = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).unwrap_or(101);
             // SAFETY: as above.
             unsafe { libc::_exit(code) }
@@ -253,7 +244,7 @@ pub(crate) fn spawn(body: &mut dyn FnMut() -> i32) -> R {
     }
 }
 
-/// How a child ended.
+/// End of a child process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
     /// With an exit code.
@@ -262,7 +253,7 @@ pub(crate) enum Ended {
     Signal(i32),
 }
 
-/// Waits for a child; `None` where it still runs after `limit`.
+/// Waits for a child; `None` if it still runs after `limit`.
 pub(crate) fn wait(pid: i64, limit: Duration) -> Option<Ended> {
     let until = Instant::now() + limit;
     let mut pause = Duration::from_micros(20);
@@ -284,9 +275,9 @@ pub(crate) fn wait(pid: i64, limit: Duration) -> Option<Ended> {
     }
 }
 
-/// Kills a process and, where it leads one, its group; waits a moment for it.
+/// Kills a process, and its group if it leads one. Waits a moment for it.
 pub(crate) fn kill(pid: i64) {
-    // SAFETY: takes no pointer. The process is a child that has not been waited for, so its number is still its own.
+    // SAFETY: takes no pointer. The process is a child that has not been waited for, so its ID is still valid.
     unsafe {
         libc::kill(-(pid as libc::pid_t), libc::SIGKILL);
         libc::kill(pid as libc::pid_t, libc::SIGKILL);
@@ -294,7 +285,7 @@ pub(crate) fn kill(pid: i64) {
     wait(pid, Duration::from_millis(500));
 }
 
-/// Makes this process the leader of a group of its own, which dies with its parent.
+/// Makes this process the leader of its own group, which dies with its parent.
 pub(crate) fn lead_group() {
     // SAFETY: take no pointers.
     unsafe {
@@ -303,10 +294,10 @@ pub(crate) fn lead_group() {
     }
 }
 
-/// A pair of connected sockets that keep messages apart.
+/// Creates a pair of connected sockets that preserve message boundaries.
 ///
 /// # Errors
-/// Errno of socketpair.
+/// Returns the errno of socketpair.
 pub(crate) fn channel() -> Result<[i32; 2], i32> {
     let mut fds = [0; 2];
     // SAFETY: the array is live and has two elements.
@@ -315,7 +306,7 @@ pub(crate) fn channel() -> Result<[i32; 2], i32> {
     if made == 0 { Ok(fds) } else { Err(errno()) }
 }
 
-/// Those of the descriptors that can be read, or whose other end is closed, within `limit`.
+/// Returns the descriptors that become readable, or whose other end is closed, within `limit`.
 pub(crate) fn readable(fds: &[i32], limit: Duration) -> Vec<i32> {
     let mut polls: Vec<libc::pollfd> =
         fds.iter().map(|fd| libc::pollfd { fd: *fd, events: libc::POLLIN, revents: 0 }).collect();
@@ -327,67 +318,66 @@ pub(crate) fn readable(fds: &[i32], limit: Duration) -> Vec<i32> {
     polls.iter().filter(|poll| poll.revents != 0).map(|poll| poll.fd).collect()
 }
 
-/// Closes a descriptor.
 pub(crate) fn close(fd: i32) {
     let _ = call(nr!(close), &[V::Fd(fd)]);
 }
 
-/// The effective user and group, and whether it is root.
-pub(crate) fn who() -> (u32, u32) {
-    // SAFETY: take no pointers and cannot fail.
+/// Returns the effective user and group.
+pub(crate) fn user_and_group() -> (u32, u32) {
+    // SAFETY: these calls take no pointers and cannot fail.
     unsafe { (libc::geteuid(), libc::getegid()) }
 }
 
-/// A list of groups, for [`V::B`].
+/// Encodes a list of groups, for [`V::B`].
 pub(crate) fn group_bytes(groups: &[u32]) -> Vec<u8> {
     groups.iter().flat_map(|group| group.to_ne_bytes()).collect()
 }
 
-/// A shared mapping of a file, or of nothing where `fd` is -1.
+/// A shared mapping of a file, or an anonymous one if `fd` is -1.
 pub(crate) struct Map {
     start: *mut u8,
     length: usize,
 }
 
 impl Map {
-    /// Maps `length` bytes from `offset` on, to be read and written; `MAP_SHARED`.
+    /// Maps `length` bytes from `offset` on for reading and writing; `MAP_SHARED`.
     ///
     /// # Errors
-    /// Errno of mmap.
+    /// Returns the errno of mmap.
     pub(crate) fn shared(fd: i32, offset: i64, length: usize) -> Result<Map, i32> {
         let anonymous = if fd < 0 { libc::MAP_ANONYMOUS } else { 0 };
         let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | anonymous);
-        // SAFETY: a new mapping, where the kernel wants it.
+        // SAFETY: a new mapping at an address of the kernel's choice.
         let start = unsafe { libc::mmap(std::ptr::null_mut(), length, access, flags, fd, offset) };
         if start == libc::MAP_FAILED { Err(errno()) } else { Ok(Map { start: start.cast(), length }) }
     }
 
-    /// Reads a byte.
+    /// Reads the byte at an offset.
     pub(crate) fn get(&self, at: usize) -> u8 {
         assert!(at < self.length);
-        // SAFETY: inside of the mapping. Volatile, because others write to it. Reading behind the file's end would be SIGBUS, which a
-        // worker dies of and its case fails by.
+        // SAFETY: inside the mapping. Volatile, because other processes write to it. Reading beyond the file's end
+        // raises SIGBUS, which kills the worker and fails its case.
         unsafe { self.start.add(at).read_volatile() }
     }
 
-    /// Writes a byte.
+    /// Writes the byte at an offset.
     pub(crate) fn set(&self, at: usize, byte: u8) {
         assert!(at < self.length);
         // SAFETY: as `get`.
         unsafe { self.start.add(at).write_volatile(byte) }
     }
 
-    /// Puts a value at its start.
+    /// Stores a value at its start.
     pub(crate) fn put<T: Copy>(&self, value: T) {
         assert!(size_of::<T>() <= self.length);
-        // SAFETY: it fits, and a mapping is aligned to a page.
+        // SAFETY: it fits, and a mapping is page-aligned.
         unsafe { self.start.cast::<T>().write_volatile(value) }
     }
 
-    /// Takes the value that [`Map::put`] put there, which is of the same type.
+    /// Returns the value that [`Map::put`] stored, which must have the same type.
     pub(crate) fn take<T: Copy>(&self) -> T {
         assert!(size_of::<T>() <= self.length);
-        // SAFETY: as `put`, which has been called by a process that ended since.
+        // SAFETY: as `put`, which was called by a process that has ended since.
         unsafe { self.start.cast::<T>().read_volatile() }
     }
 
@@ -400,7 +390,7 @@ impl Map {
 
 impl Drop for Map {
     fn drop(&mut self) {
-        // SAFETY: it was mapped with this length, and nothing of it outlives this value.
+        // SAFETY: it was mapped with this length, and no reference into it outlives this value.
         unsafe { libc::munmap(self.start.cast(), self.length) };
     }
 }
@@ -409,14 +399,14 @@ impl Drop for Map {
 pub(crate) struct Aligned(Vec<u8>, usize);
 
 impl Aligned {
-    /// `length` bytes, each `byte`.
+    /// Allocates `length` bytes, each set to `byte`.
     pub(crate) fn new(length: usize, byte: u8, shift: usize) -> Aligned {
         let memory = vec![byte; length + 8192];
         let skip = memory.as_ptr().align_offset(4096) + shift;
         Aligned(memory, skip)
     }
 
-    /// The first `length` bytes.
+    /// Returns the first `length` bytes.
     pub(crate) fn bytes(&mut self, length: usize) -> &mut [u8] {
         &mut self.0[self.1..self.1 + length]
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 const IDS: &str = include_str!("../ids.txt");
 
-// Protects: an id is never lost or renamed without somebody deciding so; expected failures and baselines name them.
+// Protects: an id is never lost or renamed by accident; expected failures and baselines refer to them.
 #[test]
 fn ids_are_those_of_the_list() {
     let mut ids: Vec<String> = cases().into_iter().map(|case| case.id).collect();
@@ -18,14 +18,14 @@ fn ids_are_those_of_the_list() {
     if std::env::var_os("PLUMB_BLESS").is_some() {
         std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/ids.txt"), &text).unwrap();
     } else {
-        assert_eq!(text, IDS, "PLUMB_BLESS=1 writes the list again");
+        assert_eq!(text, IDS, "PLUMB_BLESS=1 rewrites the list");
     }
     let before = ids.len();
     ids.dedup();
-    assert_eq!(ids.len(), before, "an id is there twice");
+    assert_eq!(ids.len(), before, "an id occurs twice");
 }
 
-// Protects: every rule says where it is written and what it means, in words that can be printed on a line.
+// Protects: every rule has a source and a meaning, in text that can be printed on a line.
 #[test]
 fn every_case_is_explained() {
     for case in cases() {
@@ -44,9 +44,9 @@ fn every_case_is_explained() {
     }
 }
 
-// Protects: what a case is blocked by is a case.
+// Protects: the reason for a blocked case is an existing case.
 #[test]
-fn what_blocks_is_a_case() {
+fn blocking_ids_are_cases() {
     let ids: Vec<String> = cases().into_iter().map(|case| case.id).collect();
     for file in [
         include_str!("ctx.rs"),
@@ -71,7 +71,7 @@ fn what_blocks_is_a_case() {
     }
 }
 
-// Protects: of pjdfstest's 238 files each is covered by cases that exist, or refused with a reason.
+// Protects: each of pjdfstest's 238 files is covered by existing cases, or refused with a reason.
 #[test]
 fn every_file_of_pjdfstest_is_covered_or_refused() {
     let (files, cases) = (pjdfstest(), cases());
@@ -126,8 +126,8 @@ fn found(only: &[&str]) -> (Report, Vec<Case>) {
     (report, cases())
 }
 
-// Protects: on the file system of the machine that runs this, whichever it is, the plainest cases hold, and no file stays, not even an immutable
-// one.
+// Protects: on this machine's file system, of any kind, the simplest cases hold, and no file stays,
+// not even an immutable one.
 #[test]
 fn plain_cases_hold_and_leave_nothing() {
     let (report, cases) = found(&["make.regular", "chmod", "rename.replaces", "*.eperm-immutable", "*.enoent"]);
@@ -139,7 +139,8 @@ fn plain_cases_hold_and_leave_nothing() {
     }
 }
 
-// Protects: a rule that Linux is known to break is found to be broken, with the calls that show it: the cases can fail.
+// Protects: a rule that Linux is known to break is reported as broken, with the calls that show
+// it: the cases can fail.
 #[test]
 fn a_known_defect_is_found_with_its_calls() {
     let (report, _) = found(&["unlink.directory-eperm"]);
@@ -149,7 +150,8 @@ fn a_known_defect_is_found_with_its_calls() {
     assert!(done.calls.iter().any(|call| call.contains("SYS_unlinkat, AT_FDCWD, \"d\"")), "{:?}", done.calls);
 }
 
-// Protects: one cause is one failure. What is blocked by a case that failed stays blocked; what is blocked by one that passed has failed, once.
+// Protects: one cause is one failure. A case blocked by a failed one stays blocked. One blocked by a
+// passing case has failed, once.
 #[test]
 fn one_cause_is_one_failure() {
     let all = cases();

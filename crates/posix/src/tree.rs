@@ -1,4 +1,4 @@
-//! Removing what a case left: by descriptors only, whatever modes and flags of chattr it has.
+//! Removes everything that a case left, by descriptors only, regardless of modes and chattr flags.
 
 use crate::ctx::REMOVEDIR;
 use crate::facts::set_flags;
@@ -6,13 +6,13 @@ use crate::sys::{self, V, nr};
 
 const OPEN: i64 = (libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC) as i64;
 
-/// Removes an entry of a directory, with all that is in it. What cannot be removed stays; the directory of the run is checked again at
-/// its end.
+/// Removes an entry of a directory, with its contents. Anything that cannot be removed stays; the end of the
+/// run checks its directory again.
 pub(crate) fn remove(parent: i32, name: &[u8]) {
     if unlink(parent, name) {
         return;
     }
-    // Whatever it is, it or its directory may be immutable.
+    // The entry or its directory may be immutable.
     let _ = set_flags(parent, 0);
     let open = |flags: i64| sys::call(nr!(openat), &[V::Fd(parent), V::S(name), V::N(OPEN | flags)]);
     if let Ok(file) = open(0) {
@@ -44,7 +44,7 @@ fn unlink(parent: i32, name: &[u8]) -> bool {
     matches!(sys::call(nr!(unlinkat), &[V::Fd(parent), V::S(name), V::N(0)]), Ok(_) | Err(libc::ENOENT))
 }
 
-/// The names in a directory. Source of the layout: getdents64(2).
+/// Returns the names in a directory. Source of the layout: getdents64(2).
 fn entries(directory: i32) -> Vec<Vec<u8>> {
     let mut names = Vec::new();
     let mut bytes = [0u8; 8192];

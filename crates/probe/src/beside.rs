@@ -1,10 +1,10 @@
-//! Reading in a thread of its own while other work goes on: hundreds of small files of `/proc` and `/sys` are a quarter of the time of a
-//! command that moves one block.
+//! Reads a value on a separate thread while other work goes on. Reading hundreds of small files of `/proc` and `/sys`
+//! takes a quarter of the time of a command that moves one block.
 
 use std::cell::{Cell, OnceCell};
 use std::thread::{self, JoinHandle};
 
-/// A value that is being read, or has been.
+/// A value that is read on a separate thread.
 pub struct Beside<T> {
     read: fn() -> T,
     thread: Cell<Option<JoinHandle<T>>>,
@@ -12,13 +12,13 @@ pub struct Beside<T> {
 }
 
 impl<T: Send + 'static> Beside<T> {
-    /// Begins to read. Where no thread can be had, the first question reads.
+    /// Starts to read. If no thread can be started, the first [`Beside::get`] reads.
     pub fn begin(read: fn() -> T) -> Beside<T> {
         let thread = thread::Builder::new().name("looks".to_owned()).spawn(read).ok();
         Beside { read, thread: Cell::new(thread), value: OnceCell::new() }
     }
 
-    /// What was read. The first question waits for it: no thread is left behind then.
+    /// Returns the value. The first call waits for the thread, so that it is not left running.
     pub fn get(&self) -> &T {
         self.value.get_or_init(|| {
             let read = self.thread.take().and_then(|thread| thread.join().ok());
@@ -26,7 +26,7 @@ impl<T: Send + 'static> Beside<T> {
         })
     }
 
-    /// As [`Beside::get`], to keep.
+    /// Like [`Beside::get`], but returns the value itself.
     pub fn into_inner(self) -> T {
         self.get();
         self.value.into_inner().unwrap_or_else(self.read)
@@ -38,9 +38,9 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    // Protects: it is read once, however often one asks.
+    // Protects: the value is read once, however often it is requested.
     #[test]
-    fn one_reading_answers_all() {
+    fn all_calls_share_one_reading() {
         static READ: AtomicU32 = AtomicU32::new(0);
         let beside = Beside::begin(|| READ.fetch_add(1, Ordering::Relaxed));
         assert_eq!((*beside.get(), *beside.get()), (0, 0));

@@ -1,5 +1,6 @@
-//! All block devices and the processors at one moment: what iostat and the live view show. Sources: the kernel's
-//! Documentation/admin-guide/iostats.rst, Documentation/ABI/stable/sysfs-block, proc_uptime(5).
+//! All block devices and the processors at one moment, for iostat and the live
+//! view. Sources: the kernel's Documentation/admin-guide/iostats.rst,
+//! Documentation/ABI/stable/sysfs-block, proc_uptime(5).
 
 use crate::counters::{DiskstatsLine, cpu_ticks, stat_fields};
 use crate::error::ProbeError;
@@ -9,18 +10,18 @@ use plumb_result::blocks::{BlockDevice, BlockExtent, BlockOps, BlockStat, Device
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Where devices are looked for beside the machine's own.
+/// Additional or alternative sources of devices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Elsewhere {
-    /// Nowhere.
+    /// The machine's own devices only.
     Nowhere,
-    /// Only in this directory, which has `block/NAME/stat` as `/sys` has it, or `diskstats` as `/proc` has it.
+    /// Only this directory, which has `block/NAME/stat` like `/sys`, or `diskstats` like `/proc`.
     Only(PathBuf),
-    /// There as well, for devices that the machine has not.
+    /// This directory too, for devices that the machine does not have.
     AlsoIn(PathBuf),
 }
 
-/// Looks again and again. What does not change with time is looked up once.
+/// Reads the devices repeatedly. Constant properties are read only once.
 #[derive(Debug)]
 pub struct BlockWatch {
     sys: Sysroot,
@@ -29,25 +30,25 @@ pub struct BlockWatch {
 }
 
 impl BlockWatch {
-    /// Of the machine.
+    /// Watches this machine's devices.
     pub fn new() -> BlockWatch {
         BlockWatch::of(Elsewhere::Nowhere)
     }
 
-    /// With devices of a directory.
+    /// Watches devices from a directory as well.
     pub fn of(elsewhere: Elsewhere) -> BlockWatch {
         BlockWatch::of_in(&Sysroot::real(), elsewhere)
     }
 
-    /// As [`BlockWatch::of`], on the machine that a tree of files describes.
+    /// Like [`BlockWatch::of`], for the machine described by a tree of files.
     pub fn of_in(sys: &Sysroot, elsewhere: Elsewhere) -> BlockWatch {
         BlockWatch { sys: sys.clone(), elsewhere, extents: BTreeMap::new() }
     }
 
-    /// Looks.
+    /// Reads the current state.
     ///
     /// # Errors
-    /// What cannot be read, and why.
+    /// Returns an error that names the unreadable file and the reason.
     pub fn look(&mut self) -> Result<MachineLook, ProbeError> {
         let uptime = self.sys.read("/proc/uptime")?;
         let cpu = cpu_ticks(&self.sys.read("/proc/stat")?)?;
@@ -85,12 +86,12 @@ impl Default for BlockWatch {
     }
 }
 
-/// How many processors the machine has, those that are off with them.
+/// Returns the number of the machine's processors, including offline ones.
 pub fn processors() -> usize {
     processors_in(&Sysroot::real())
 }
 
-/// As [`processors`], of the machine that a tree of files describes.
+/// Like [`processors`], for the machine described by a tree of files.
 pub fn processors_in(sys: &Sysroot) -> usize {
     let is_one = |name: &str| {
         name.strip_prefix("cpu").is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
@@ -103,12 +104,12 @@ pub fn processors_in(sys: &Sysroot) -> usize {
     stat.lines().filter(|line| line.split(' ').next().is_some_and(is_one)).count()
 }
 
-/// `seconds.hundredths seconds.hundredths`, of which the first is the time since boot.
+/// Parses `seconds.hundredths seconds.hundredths`; the first is the time since boot.
 fn uptime_cs(text: &str) -> Result<u64, ProbeError> {
-    let wrong = || ProbeError::form("/proc/uptime", text.trim_end(), "a time");
-    let (seconds, rest) = text.split_once('.').ok_or_else(wrong)?;
-    let hundredths: u64 = rest.split(' ').next().and_then(|word| word.trim_end().parse().ok()).ok_or_else(wrong)?;
-    let seconds: u64 = seconds.parse().map_err(|_| wrong())?;
+    let malformed = || ProbeError::form("/proc/uptime", text.trim_end(), "a time");
+    let (seconds, rest) = text.split_once('.').ok_or_else(malformed)?;
+    let hundredths: u64 = rest.split(' ').next().and_then(|word| word.trim_end().parse().ok()).ok_or_else(malformed)?;
+    let seconds: u64 = seconds.parse().map_err(|_| malformed())?;
     Ok(seconds.saturating_mul(100).saturating_add(hundredths))
 }
 
@@ -118,7 +119,7 @@ fn diskstats(text: &str) -> Result<Vec<BlockDevice>, ProbeError> {
         let number = |word: &str| {
             word.parse().map_err(|_| ProbeError::form("/proc/diskstats", word, format!("the number of {}", line.name)))
         };
-        // A line of a form that nobody knows is passed over: the others are as good as ever.
+        // Skip lines of unknown format: the others are still valid.
         let Ok(stat) = block_stat(line.fields) else { continue };
         devices.push(BlockDevice {
             name: line.name.to_owned(),
@@ -130,7 +131,7 @@ fn diskstats(text: &str) -> Result<Vec<BlockDevice>, ProbeError> {
     Ok(devices)
 }
 
-/// `/sys/block` holds whole devices, and in their directories those of their partitions.
+/// `/sys/block` lists whole devices, and their directories contain their partitions.
 fn extent(sys: &Sysroot, name: &str) -> BlockExtent {
     let whole = sys.names("/sys/block");
     let part = name.replace('/', "!");
@@ -143,7 +144,7 @@ fn extent(sys: &Sysroot, name: &str) -> BlockExtent {
 
 fn block_stat(text: &str) -> Result<BlockStat, ProbeError> {
     let fields = stat_fields(text)?.values;
-    // Times wrap around at 32 bits in the kernel; a wider number keeps what the kernel would.
+    // Times wrap around at 32 bits in the kernel. Truncate wider numbers to match.
     let ops = |at: usize| BlockOps {
         ops: fields[at],
         merges: fields[at + 1],
@@ -161,7 +162,7 @@ fn block_stat(text: &str) -> Result<BlockStat, ProbeError> {
     })
 }
 
-/// Devices under a directory that is laid out as `/sys`, or that has a file as `/proc/diskstats`.
+/// Reads devices from a directory with the layout of `/sys`, or with a `diskstats` file like `/proc`.
 fn in_directory(directory: &Path) -> Result<Vec<BlockDevice>, ProbeError> {
     let sys = Sysroot::at(directory);
     if let Ok(text) = sys.read("/diskstats") {
@@ -192,7 +193,7 @@ fn of_directory(sys: &Sysroot, place: &str, name: &str, extent: BlockExtent) -> 
     Some(BlockDevice { name: name.replace('!', "/"), number: number.unwrap_or_default(), extent, stat })
 }
 
-/// Where only names are known: a partition's begins with that of its device.
+/// Distinguishes partitions by name alone: a partition's name begins with that of its device.
 fn extent_by_name(name: &str, whole: &[String]) -> BlockExtent {
     let name = name.replace('/', "!");
     if whole.is_empty() || whole.contains(&name) {
@@ -219,7 +220,8 @@ mod tests {
             .directory("/sys/block/cciss!c0d0")
     }
 
-    // Protects: every field in its place, partitions told from devices, lines of no known form passed over.
+    // Protects: fields are in their places, partitions are distinguished from devices, and lines
+    // of unknown format are skipped.
     #[test]
     fn a_described_machine() {
         let tree = Tree::new();
@@ -243,7 +245,7 @@ mod tests {
         assert_eq!(processors_in(&tree.sys()), 1);
     }
 
-    // Protects: devices of another directory, alone and beside the machine's own.
+    // Protects: devices of another directory, alone and in addition to the machine's own.
     #[test]
     fn devices_from_elsewhere() {
         let tree = Tree::new();
@@ -265,9 +267,9 @@ mod tests {
         );
     }
 
-    // Protects: a machine that shows nothing gives a reason.
+    // Protects: a machine without readable counters gives a reason.
     #[test]
-    fn nothing_to_see() {
+    fn missing_counters_give_a_reason() {
         let tree = Tree::new();
         let mut watch = BlockWatch::of_in(&tree.sys(), Elsewhere::Nowhere);
         assert!(watch.look().unwrap_err().to_string().contains("/proc/uptime"));

@@ -1,4 +1,4 @@
-//! Which processes there are: listed once for everybody who asks about them at the same moment. Source: proc(5),
+//! The list of processes, read once for all users of the same moment. Source: proc(5),
 //! proc_pid_task(5) (`children`), `kthreadd` of kernel/kthread.c.
 
 use crate::others::Snapshot;
@@ -6,36 +6,36 @@ use crate::sysroot::Sysroot;
 use std::cell::OnceCell;
 use std::time::{Duration, Instant};
 
-/// `kthreadd`, the parent of all kernel threads but itself, wherever the first namespace of processes is in sight.
+/// `kthreadd`, the parent of all other kernel threads, if the initial PID namespace is visible.
 const KTHREADD: u32 = 2;
 
-/// For so long, the number of a kernel thread is taken to be that thread's still: numbers are given away in turn, so that
-/// another would have to wait until tens of thousands of processes were made.
+/// Time for which the ID of a kernel thread is assumed to be the same thread. IDs are assigned in turn, so reuse
+/// takes tens of thousands of new processes.
 const SAME_NUMBER: Duration = Duration::from_secs(1);
 
-/// A list that is older describes another moment.
+/// Age up to which a list describes the present.
 const FRESH: Duration = Duration::from_millis(100);
 
-/// The processes of one moment: that of the first question.
+/// The processes at one moment: that of the first query.
 #[derive(Debug, Clone)]
 pub struct Census {
     sys: Sysroot,
     threads: OnceCell<Threads>,
-    /// Programs; where kernel threads cannot be told from them, those too.
+    /// Programs. Includes kernel threads if the two cannot be distinguished.
     programs: OnceCell<Vec<u32>>,
     io: OnceCell<Snapshot>,
-    /// Kernel threads that were seen a moment before.
+    /// Kernel threads of an earlier census.
     known: Vec<KernelThread>,
 }
 
 #[derive(Debug, Clone)]
 struct Threads {
     at: Instant,
-    /// `None` where they cannot be told from programs.
+    /// `None` if they cannot be distinguished from programs.
     listed: Option<Vec<KernelThread>>,
 }
 
-/// A kernel thread, which keeps its name as long as it lives, unless it is a worker for anybody.
+/// A kernel thread. It keeps its name for life, unless it is a generic worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KernelThread {
     pub(crate) pid: u32,
@@ -43,40 +43,40 @@ pub(crate) struct KernelThread {
 }
 
 impl Census {
-    /// Of the running machine. Nothing is read before the first question.
+    /// Creates a census of this machine. Reads nothing before the first query.
     pub fn new() -> Census {
         Census::of(&Sysroot::real())
     }
 
-    /// As [`Census::new`], of the machine that a tree of files describes.
+    /// Like [`Census::new`], for the machine described by a tree of files.
     pub fn of(sys: &Sysroot) -> Census {
-        Census::knowing(sys.clone(), Vec::new())
+        Census::with_known_threads(sys.clone(), Vec::new())
     }
 
-    fn knowing(sys: Sysroot, known: Vec<KernelThread>) -> Census {
+    fn with_known_threads(sys: Sysroot, known: Vec<KernelThread>) -> Census {
         Census { sys, threads: OnceCell::new(), programs: OnceCell::new(), io: OnceCell::new(), known }
     }
 
-    /// As [`Census::new`], already read with everybody's I/O, and so to be had from another thread.
+    /// Creates a census and reads it with all processes' I/O, so that it can be made on another thread.
     pub fn read_now() -> Census {
         let census = Census::new();
         census.io();
         census
     }
 
-    /// Whether it is of a moment that has just passed. One that nobody has asked yet is of the moment to come.
+    /// Whether it describes the present. An unread census will be read at the first query, and counts as fresh.
     pub fn is_fresh(&self) -> bool {
         self.threads.get().is_none_or(|threads| threads.at.elapsed() < FRESH)
     }
 
-    /// A new one for a later moment, which reads the names of new kernel threads only if that is soon.
+    /// Creates a new census for a later moment. If that is soon, only the names of new kernel threads are read.
     #[must_use]
     pub fn later(self) -> Census {
         let threads = self.threads.into_inner().filter(|threads| threads.at.elapsed() < SAME_NUMBER);
-        Census::knowing(self.sys, threads.and_then(|threads| threads.listed).unwrap_or_default())
+        Census::with_known_threads(self.sys, threads.and_then(|threads| threads.listed).unwrap_or_default())
     }
 
-    /// Programs; and kernel threads, where [`Census::kernel_threads`] has none.
+    /// Returns programs. Includes kernel threads if [`Census::kernel_threads`] returns `None`.
     pub(crate) fn programs(&self) -> &[u32] {
         self.programs.get_or_init(|| {
             let threads = self.kernel_threads();
@@ -88,25 +88,26 @@ impl Census {
         })
     }
 
-    /// Kernel threads, `None` where they cannot be told from programs: in a namespace of processes they are not in sight,
-    /// and some kernels do not list children.
+    /// Returns kernel threads; `None` if they cannot be distinguished from programs. They are invisible in a PID
+    /// namespace, and some kernels do not list children.
     pub(crate) fn kernel_threads(&self) -> Option<&[KernelThread]> {
         let threads = self.threads.get_or_init(|| Threads { at: Instant::now(), listed: self.read_threads() });
         threads.listed.as_deref()
     }
 
-    /// Whether all processes of the machine are in sight: not in a namespace of processes, nor where `/proc` hides those of
-    /// others (`hidepid`).
+    /// Whether all processes of the machine are visible. Not the case in a PID namespace, or if `/proc`
+    /// hides other users' processes (`hidepid`).
     pub(crate) fn sees_all(&self) -> bool {
         self.sys.line(format!("/proc/{KTHREADD}/comm")).is_some_and(|name| name == "kthreadd")
     }
 
-    /// What programs, and kernel threads that work for themselves, have read and written so far.
+    /// Returns the I/O of programs, and of kernel threads that work on their own account, so far.
     pub(crate) fn io(&self) -> &Snapshot {
         self.io.get_or_init(|| Snapshot::of_movers(&self.sys, self))
     }
 
-    /// By number. A thread that the kernel's list skips, as it may while another one ends, is among the programs.
+    /// Reads kernel threads, sorted by ID. The kernel's list may skip a thread while another one ends; it
+    /// counts as a program then.
     fn read_threads(&self) -> Option<Vec<KernelThread>> {
         let sys = &self.sys;
         sys.line(format!("/proc/{KTHREADD}/comm")).filter(|name| name == "kthreadd")?;
@@ -117,7 +118,7 @@ impl Census {
             if let Ok(at) = self.known.binary_search_by_key(&pid, |one| one.pid) {
                 return Some(self.known[at].clone());
             }
-            // One that has ended meanwhile has none.
+            // A thread that has ended meanwhile has no name.
             Some(KernelThread { pid, name: sys.line(format!("/proc/{pid}/comm"))? })
         };
         Some(pids.into_iter().filter_map(named).collect())
@@ -130,7 +131,7 @@ impl Default for Census {
     }
 }
 
-/// The numbers of all processes.
+/// Returns the IDs of all processes.
 pub(crate) fn pids(sys: &Sysroot) -> Vec<u32> {
     sys.names("/proc").iter().filter_map(|name| name.parse().ok()).collect()
 }
@@ -140,9 +141,9 @@ mod tests {
     use super::*;
     use crate::testtree::Tree;
 
-    // Protects: kernel threads are told from programs, each look sees who is new, and who ended is gone.
+    // Protects: kernel threads are distinguished from programs, and each census notices new and ended ones.
     #[test]
-    fn kernel_threads_are_told_from_programs() {
+    fn kernel_threads_are_distinguished_from_programs() {
         let tree = Tree::new();
         for (pid, name) in [(1, "init"), (2, "kthreadd"), (3, "kswapd0"), (7, "ext4lazyinit"), (9, "bash")] {
             tree.file(&format!("/proc/{pid}/comm"), &format!("{name}\n"));
@@ -158,18 +159,18 @@ mod tests {
         assert_eq!(later.kernel_threads(), Some([thread(3, "kswapd0"), thread(12, "md0_resync")].as_slice()));
     }
 
-    // Protects the look before a phase: a list that was read before long preparations is not taken for it.
+    // Protects the reading before a phase: a list from before long preparations does not count as current.
     #[test]
     fn an_old_list_is_not_fresh() {
         let mut census = Census::of(&Tree::new().sys());
-        assert!(census.is_fresh(), "it will be of the moment in which it is asked");
+        assert!(census.is_fresh(), "an unread census is fresh");
         census.programs();
         assert!(census.is_fresh());
         census.threads.get_mut().unwrap().at -= FRESH;
         assert!(!census.is_fresh());
     }
 
-    // Protects: where process 2 is somebody else, as in a container, no program is left out.
+    // Protects: if process 2 is another program, as in a container, no program is left out.
     #[test]
     fn without_kthreadd_all_are_programs() {
         let tree = Tree::new();
@@ -179,7 +180,7 @@ mod tests {
         assert_eq!((census.programs(), census.kernel_threads()), ([1, 2, 3].as_slice(), None));
     }
 
-    // Protects: on this very machine, this process is a program.
+    // Protects: this process is listed as a program.
     #[cfg(target_os = "linux")]
     #[test]
     fn this_process_is_a_program() {

@@ -1,15 +1,16 @@
-//! Limits of the control groups that this process is in. Sources: cgroups(7), the kernel's
-//! Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/{memory,blkio-controller}.rst, scheduler/sched-bwc.rst.
+//! Limits of this process's control groups. Sources: cgroups(7), the kernel's
+//! Documentation/admin-guide/cgroup-v2.rst and
+//! cgroup-v1/{memory,blkio-controller}.rst, scheduler/sched-bwc.rst.
 
 use crate::mounts::{self, Mount};
 use crate::sysroot::Sysroot;
 use plumb_result::observe::CgroupLimits;
 use std::path::{Path, PathBuf};
 
-/// The kernel writes "no limit" of v1 as the largest number of whole pages, a little less than 2⁶³.
+/// In v1, "no limit" is the largest number of whole pages, a little less than 2⁶³.
 const V1_UNLIMITED_BYTES: u64 = 1 << 62;
 
-/// One line of `/proc/self/cgroup`: a hierarchy and this process' place in it.
+/// One line of `/proc/self/cgroup`: a hierarchy and this process's group in it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Membership {
     /// Controllers of a v1 hierarchy; empty for v2.
@@ -28,7 +29,7 @@ pub(crate) fn memberships(text: &str) -> Vec<Membership> {
         .collect()
 }
 
-/// Reads the limits of this process' groups and of all groups above them; the tightest wins.
+/// Reads the limits of this process's groups and of all groups above them. The tightest limit counts.
 pub(crate) fn limits(sys: &Sysroot) -> CgroupLimits {
     let mut limits = CgroupLimits::default();
     let own = match sys.read("/proc/self/cgroup") {
@@ -49,7 +50,7 @@ pub(crate) fn limits(sys: &Sysroot) -> CgroupLimits {
         if membership.controllers.is_empty() {
             match mounts.iter().find(|mount| mount.kind == "cgroup2") {
                 Some(mount) => v2(sys, &mut limits, &groups(mount, &membership.path)),
-                // A hybrid system may leave v2 unmounted, with no controller in it: nothing is missed then.
+                // A hybrid system may leave v2 unmounted, without controllers in it: then no limit is missed.
                 None if own.len() == 1 => limits.unseen.push("cgroup v2 is not mounted here".to_owned()),
                 None => {}
             }
@@ -69,9 +70,9 @@ pub(crate) fn limits(sys: &Sysroot) -> CgroupLimits {
     limits
 }
 
-/// Directories of a group and of all above it, lowest first, as far as they are mounted here.
+/// Returns the directories of a group and of all groups above it, lowest first, as far as they are mounted here.
 pub(crate) fn groups(mount: &Mount, path: &Path) -> Vec<PathBuf> {
-    // In a container without a namespace of its own the mount shows a sub-tree, and the path counts from the true root.
+    // In a container without its own namespace, the mount shows a subtree, and the path starts at the real root.
     let inside = path.strip_prefix(&mount.root).or_else(|_| path.strip_prefix("/")).unwrap_or(Path::new(""));
     let outside = inside.components().any(|part| part == std::path::Component::ParentDir);
     let mut group = if outside { mount.point.clone() } else { mount.point.join(inside) };
@@ -84,7 +85,7 @@ pub(crate) fn groups(mount: &Mount, path: &Path) -> Vec<PathBuf> {
 
 fn v2(sys: &Sysroot, limits: &mut CgroupLimits, groups: &[PathBuf]) {
     for group in groups {
-        // `memory.high` does not kill, but it is where the page cache stops growing.
+        // `memory.high` does not kill, but it stops the growth of the page cache.
         for file in ["memory.max", "memory.high"] {
             tighten_memory(limits, sys.number(group.join(file)));
         }
@@ -96,7 +97,7 @@ fn v2(sys: &Sysroot, limits: &mut CgroupLimits, groups: &[PathBuf]) {
     }
 }
 
-/// `QUOTA PERIOD`, both µs; the quota may be `max`.
+/// Parses `QUOTA PERIOD`, both in µs; the quota may be `max`.
 fn v2_cpus(line: &str) -> Option<f64> {
     let (quota, period) = line.split_once(' ')?;
     quota_cpus(quota.parse().ok()?, period.trim().parse().ok()?)
@@ -146,7 +147,7 @@ mod tests {
     use super::*;
     use crate::testtree::Tree;
 
-    // Protects: limits of ancestors hold, `max` is no limit, the lines of io.max are kept as written.
+    // Protects: ancestors' limits apply, `max` means no limit, and the lines of io.max are kept as written.
     #[test]
     fn v2_the_tightest_ancestor_wins() {
         let tree = Tree::new();
@@ -166,9 +167,9 @@ mod tests {
         assert!(limits.unseen.is_empty(), "{:?}", limits.unseen);
     }
 
-    // Protects: one hierarchy a controller beside an empty v2, huge numbers that mean "none", -1 that means "none".
+    // Protects: one hierarchy per controller next to an empty v2, and huge numbers and -1 as "no limit".
     #[test]
-    fn v1_beside_v2() {
+    fn v1_next_to_v2() {
         let tree = Tree::new();
         tree.file("/proc/self/cgroup", "7:blkio:/\n4:memory:/box/inner\n2:cpu,cpuacct:/box\n1:name=systemd:/\n0::/\n")
             .file(
@@ -196,7 +197,7 @@ mod tests {
         assert!(limits.unseen.is_empty(), "{:?}", limits.unseen);
     }
 
-    // Protects: a container that sees only its own sub-tree, mounted at the top.
+    // Protects: a container that sees only its own subtree, mounted at the top.
     #[test]
     fn a_mounted_sub_tree() {
         let tree = Tree::new();
@@ -206,9 +207,9 @@ mod tests {
         assert_eq!(limits(&tree.sys()).memory_bytes, Some(256 << 20));
     }
 
-    // Protects: what cannot be read is said, not taken for "no limit".
+    // Protects: an unreadable limit is reported, and not taken for "no limit".
     #[test]
-    fn the_unseen_is_said() {
+    fn unreadable_limits_are_reported() {
         let tree = Tree::new();
         assert!(limits(&tree.sys()).unseen[0].contains("/proc/self/cgroup"));
         tree.file("/proc/self/cgroup", "0::/\n").file("/proc/self/mountinfo", "");

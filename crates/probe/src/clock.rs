@@ -1,11 +1,11 @@
-//! Whether the clock jumped.
+//! Detects jumps of the clock.
 
 use crate::error::ProbeError;
 use crate::platform::{self, ClockPair};
 use plumb_result::Seen;
 
-/// Watches `CLOCK_REALTIME` against `CLOCK_MONOTONIC_RAW`, which nothing adjusts. Their difference wanders by at most
-/// 500 ns/ms while NTP slews it, and jumps when somebody sets the time or a virtual machine was stopped.
+/// Watches `CLOCK_REALTIME` against `CLOCK_MONOTONIC_RAW`, which is never adjusted. The difference drifts by at most
+/// 500 ns/ms while NTP slews the clock. It jumps if the time is set or a virtual machine was stopped.
 #[derive(Debug, Clone)]
 pub struct ClockWatch {
     state: Result<Watch, ProbeError>,
@@ -18,12 +18,12 @@ struct Watch {
 }
 
 impl ClockWatch {
-    /// Begins to watch.
+    /// Starts watching the clocks.
     pub fn start() -> ClockWatch {
         ClockWatch { state: platform::raw_and_real().map(Watch::start) }
     }
 
-    /// Looks again. The more often, the better a step can be told from a slew; once a second is plenty.
+    /// Reads the clocks. Frequent calls distinguish a step from a slew better; once a second is enough.
     pub fn tick(&mut self) {
         if let Ok(watch) = &mut self.state {
             match platform::raw_and_real() {
@@ -33,7 +33,7 @@ impl ClockWatch {
         }
     }
 
-    /// Looks a last time: the largest change between two looks, ns, with its sign.
+    /// Reads the clocks a last time. Returns the largest change between two readings in ns, signed.
     pub fn finish(mut self) -> Seen<i64> {
         self.tick();
         self.state.map(|watch| watch.largest_ns).into()
@@ -75,7 +75,7 @@ mod tests {
         assert_eq!(watch.largest_ns, -500);
     }
 
-    // Protects: the clocks can be read at all.
+    // Protects: the clocks can be read on this machine.
     #[test]
     #[cfg(target_os = "linux")]
     fn this_machine() {

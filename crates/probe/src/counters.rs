@@ -1,5 +1,6 @@
-//! Counters of the system before and after a phase. Sources: the kernel's Documentation/admin-guide/iostats.rst and
-//! Documentation/block/stat.rst, proc_pid_io(5), proc_stat(5), proc_meminfo(5), proc_vmstat(5),
+//! Counters of the system before and after a phase. Sources: the kernel's
+//! Documentation/admin-guide/iostats.rst and Documentation/block/stat.rst,
+//! proc_pid_io(5), proc_stat(5), proc_meminfo(5), proc_vmstat(5),
 //! Documentation/accounting/psi.rst.
 
 use crate::client::{self, ClientMount};
@@ -11,31 +12,31 @@ use plumb_result::blocks::CpuTicks;
 use plumb_result::observe::{Counters, CpuTimes, DeviceCounters, MemoryCounters, OwnIo, TargetFacts};
 use std::collections::BTreeMap;
 
-/// A sector of these files is 512 bytes, whatever the device says. Source: Documentation/block/stat.rst.
+/// A sector of these files is 512 bytes, regardless of the device's own. Source: Documentation/block/stat.rst.
 const SECTOR_BYTES: u64 = 512;
 
-/// What to sample: made once a run, so that a sample costs only the reading.
+/// Counters to sample. Determined once per run, so that a sample costs only the reading.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SampleSet {
     sys: Sysroot,
-    /// Devices by the kernel's name; the reason for those whose counters are known not to move.
+    /// Devices by the kernel's name; the reason for those known not to count.
     devices: BTreeMap<String, Seen<()>>,
     /// Network file systems whose clients count.
     clients: Vec<ClientMount>,
     /// Loop devices and their backing files.
     backing: Vec<(String, String)>,
-    /// Processes that work for this one.
+    /// Worker processes of this one.
     workers: Vec<u32>,
     ticks_per_second: u64,
 }
 
 impl SampleSet {
-    /// Every layer under the targets, so that leaves and what lies above them can be compared.
+    /// Selects every layer under the targets, so that leaves and upper layers can be compared.
     pub fn of<'a>(targets: impl IntoIterator<Item = &'a TargetFacts>) -> SampleSet {
         SampleSet::of_in(&Sysroot::real(), targets)
     }
 
-    /// As [`SampleSet::of`], for the machine that a tree of files describes.
+    /// Like [`SampleSet::of`], for the machine described by a tree of files.
     pub fn of_in<'a>(sys: &Sysroot, targets: impl IntoIterator<Item = &'a TargetFacts>) -> SampleSet {
         let targets: Vec<&TargetFacts> = targets.into_iter().collect();
         let mut devices = BTreeMap::new();
@@ -56,19 +57,19 @@ impl SampleSet {
         }
     }
 
-    /// Sets the ids of the processes that work for this one. A worker that has ended needs no removal: when its parent
-    /// has waited for it, the kernel counts its I/O to the parent.
+    /// Sets the worker processes. A worker that exits need not be removed: after its parent has waited for it, the
+    /// kernel adds its I/O to the parent's.
     pub fn set_workers(&mut self, pids: Vec<u32>) {
         self.workers = pids;
     }
 
-    /// Names of the devices that are sampled.
+    /// Returns the names of the sampled devices.
     pub fn devices(&self) -> impl Iterator<Item = &str> {
         self.devices.keys().map(String::as_str)
     }
 }
 
-/// Reads everything once. What cannot be read is [`Seen::No`] with the reason.
+/// Reads everything once. Unreadable values are [`Seen::No`] with the reason.
 pub fn sample(set: &SampleSet) -> Counters {
     let sys = &set.sys;
     let at_ns = platform::monotonic_ns();
@@ -90,10 +91,12 @@ pub fn sample(set: &SampleSet) -> Counters {
     }
 }
 
-/// The counters of one device, where the system hands out those of all devices at once.
+/// Returns the counters of one device, if the system returns those of all devices at once.
 fn one_of(all: &Result<BTreeMap<String, DeviceCounters>, ProbeError>, name: &str) -> Seen<DeviceCounters> {
     match all {
-        Ok(all) => all.get(name).cloned().ok_or_else(|| ProbeError::cannot(name, "has no counters of its own")).into(),
+        Ok(all) => {
+            all.get(name).cloned().ok_or_else(|| ProbeError::unavailable(name, "has no counters of its own")).into()
+        }
         Err(error) => Seen::no(error.to_string()),
     }
 }
@@ -106,7 +109,7 @@ fn backing_files(targets: &[&TargetFacts]) -> Vec<(String, String)> {
     files
 }
 
-/// Bytes of a file that are allocated, those that are still only reserved included: stat(2), in units of 512 bytes.
+/// Returns the allocated bytes of a file, including reserved ones: stat(2), in units of 512 bytes.
 fn occupied_bytes(sys: &Sysroot, file: &str) -> Option<u64> {
     let seen = std::fs::metadata(sys.locate(file)).ok()?;
     Some(std::os::unix::fs::MetadataExt::blocks(&seen).saturating_mul(512))
@@ -126,13 +129,13 @@ pub(crate) fn device(sys: &Sysroot, name: &str, counted: &Seen<()>) -> Seen<Devi
     }
 }
 
-/// The line of one device in `/proc/diskstats`.
+/// Returns the line of one device in `/proc/diskstats`.
 fn diskstats(text: &str, name: &str) -> Result<DeviceCounters, ProbeError> {
     let line = text.lines().filter_map(DiskstatsLine::read).find(|line| line.name == name);
     parse_stat(line.ok_or_else(|| ProbeError::lacks("/proc/diskstats", format!("line for {name}")))?.fields)
 }
 
-/// A line of `/proc/diskstats`: major, minor, name, then what `stat` has.
+/// A line of `/proc/diskstats`: major, minor, name, then the fields of `stat`.
 pub(crate) struct DiskstatsLine<'a> {
     pub(crate) major: &'a str,
     pub(crate) minor: &'a str,
@@ -149,15 +152,15 @@ impl<'a> DiskstatsLine<'a> {
     }
 }
 
-/// Block statistics as the kernel writes them.
+/// Block statistics in the kernel's format.
 pub(crate) struct StatFields {
     pub(crate) values: [u64; 17],
-    /// How many there are.
+    /// Number of fields.
     pub(crate) count: usize,
 }
 
-/// Eleven fields before Linux 4.18, fifteen with discards, seventeen with flushes (5.5). Partitions had four before 2.6.25:
-/// these are put where they belong among the eleven.
+/// Parses eleven fields before Linux 4.18, fifteen with discards, seventeen with flushes (5.5). Partitions had four
+/// before 2.6.25: these are put in their places among the eleven.
 pub(crate) fn stat_fields(text: &str) -> Result<StatFields, ProbeError> {
     let mut values = [0u64; 17];
     let mut count = 0;
@@ -245,7 +248,8 @@ fn parse_cpu(text: &str, ticks_per_second: u64) -> Result<CpuTimes, ProbeError> 
     })
 }
 
-/// `cpu user nice system idle iowait irq softirq steal guest guest_nice`, in ticks. Guests are in user already.
+/// Parses `cpu user nice system idle iowait irq softirq steal guest guest_nice`, in ticks.
+/// Guests are included in user.
 pub(crate) fn cpu_ticks(text: &str) -> Result<CpuTicks, ProbeError> {
     let line = text
         .lines()
@@ -254,7 +258,7 @@ pub(crate) fn cpu_ticks(text: &str) -> Result<CpuTicks, ProbeError> {
     cpu_ticks_of(line)
 }
 
-/// The numbers of one such line.
+/// Parses the numbers of one such line.
 pub(crate) fn cpu_ticks_of(line: &str) -> Result<CpuTicks, ProbeError> {
     let mut ticks = [0u64; 8];
     for (tick, word) in ticks.iter_mut().zip(line.split_whitespace()) {
@@ -288,13 +292,13 @@ fn memory(sys: &Sysroot, workers: &[u32]) -> Result<MemoryCounters, ProbeError> 
     })
 }
 
-/// A line `Key:   123 kB`, in bytes.
+/// Parses a line `Key:   123 kB` into bytes.
 pub(crate) fn kib(text: &str, key: &str) -> Option<u64> {
     let value = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
     value.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// `some avg10=… total=µs`.
+/// Parses `some avg10=… total=µs`.
 pub(crate) fn some_stall_us(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("some "))?;
     line.split_whitespace().find_map(|word| word.strip_prefix("total="))?.parse().ok()
@@ -306,7 +310,7 @@ mod tests {
     use crate::testtree::Tree;
     use plumb_result::observe::BlockLayer;
 
-    // Protects: the forms of three decades of kernels; a flush that cannot be counted is None and not 0.
+    // Protects: the formats of three decades of kernels; a flush that cannot be counted is None and not 0.
     #[test]
     fn statistics_of_old_and_new_kernels() {
         let text = "   8       0 sda 100 0 2000 5 50 0 400 7 0 11 13\n\
@@ -326,7 +330,7 @@ mod tests {
         assert!(diskstats(text, "sdb").unwrap_err().to_string().contains("sdb"));
     }
 
-    // Protects: the sum over worker processes, and that one that has ended is no error.
+    // Protects: worker processes are summed, and one that has ended is not an error.
     #[test]
     fn a_described_machine() {
         let tree = Tree::new();
@@ -383,7 +387,7 @@ mod tests {
 
     // Protects: an empty machine gives reasons, not zeros and not a panic.
     #[test]
-    fn nothing_to_read() {
+    fn no_counters_are_reported() {
         let tree = Tree::new();
         let seen = sample(&SampleSet::of_in(&tree.sys(), []));
         assert!(seen.own.as_result().unwrap_err().contains("/proc/self/io"));
@@ -394,7 +398,7 @@ mod tests {
         assert!(seen.memory.as_result().unwrap_err().contains("MemAvailable"));
     }
 
-    // Protects: own I/O really shows up on a running system.
+    // Protects: own I/O shows up on a running system.
     #[test]
     #[cfg(target_os = "linux")]
     fn own_writes_are_seen() {

@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 
 /// Reads the running machine.
 ///
-/// In `facts`, names that begin with `now.` (`now.loadavg`, `now.uptime_s`) change from moment to moment and are no
-/// settings: a comparison of two environments leaves them out.
+/// In `facts`, names that begin with `now.` (`now.loadavg`, `now.uptime_s`) change constantly and are not settings: a
+/// comparison of two environments ignores them.
 pub fn environment() -> Environment {
     environment_in(&Sysroot::real())
 }
 
-/// As [`environment`], of the machine that a tree of files describes.
+/// Like [`environment`], for the machine described by a tree of files.
 pub(crate) fn environment_in(sys: &Sysroot) -> Environment {
     let uname = sys.is_real().then(rustix::system::uname);
     let of_uname = |pick: fn(&rustix::system::Uname) -> &std::ffi::CStr| {
@@ -62,7 +62,7 @@ fn os(sys: &Sysroot) -> Option<String> {
     })
 }
 
-/// The value of the first line `key : value`.
+/// Returns the value of the first line `key : value`.
 fn cpuinfo_value<'a>(cpuinfo: &'a str, key: &str) -> Option<&'a str> {
     cpuinfo.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
@@ -76,7 +76,7 @@ fn cpu_model(sys: &Sysroot, cpuinfo: &str) -> String {
             return model.split_whitespace().collect::<Vec<_>>().join(" ");
         }
     }
-    // 64-bit ARM gives numbers, and sometimes the board's name.
+    // 64-bit ARM reports numbers, and sometimes the board's name.
     let core = cpuinfo_value(cpuinfo, "CPU implementer")
         .zip(cpuinfo_value(cpuinfo, "CPU part"))
         .map(|(implementer, part)| format!("implementer {implementer} part {part}"));
@@ -99,7 +99,7 @@ fn cpus(sys: &Sysroot, cpuinfo: &str) -> u32 {
     }
 }
 
-/// How many numbers a list such as `0-3,8,10-11` names.
+/// Counts the numbers in a list such as `0-3,8,10-11`.
 fn list_length(list: &str) -> Option<u32> {
     let mut count = 0u32;
     for part in list.trim().split(',') {
@@ -117,7 +117,7 @@ fn ram_bytes(sys: &Sysroot) -> u64 {
     0
 }
 
-/// The processor first, then what the firmware and the hypervisor's own files say.
+/// Asks the processor first, then the files of the firmware and of the hypervisor.
 fn virtualisation(sys: &Sysroot, cpuinfo: &str, hypervisor: Hypervisor) -> Seen<String> {
     let firmware = || {
         let text: Vec<String> = ["sys_vendor", "product_name", "bios_vendor", "board_vendor"]
@@ -148,7 +148,7 @@ fn virtualisation(sys: &Sysroot, cpuinfo: &str, hypervisor: Hypervisor) -> Seen<
     }
 }
 
-/// A virtual machine by its firmware's words. `None` is no evidence of a real one.
+/// Recognizes a virtual machine by its firmware's strings. `None` does not prove a physical one.
 fn firmware_name(words: &str) -> Option<&'static str> {
     const KNOWN: [(&str, &str); 14] = [
         ("KVM", "kvm"),
@@ -184,7 +184,7 @@ fn governor(sys: &Sysroot) -> Seen<String> {
     Seen::Yes(governors.join(", "))
 }
 
-/// Files whose one line is a fact.
+/// Files whose only line is a fact.
 const LINES: [(&str, &str); 33] = [
     ("vm.dirty_ratio", "/proc/sys/vm/dirty_ratio"),
     ("vm.dirty_background_ratio", "/proc/sys/vm/dirty_background_ratio"),
@@ -268,12 +268,12 @@ fn facts(sys: &Sysroot, cpuinfo: &str) -> BTreeMap<String, String> {
     facts
 }
 
-/// The chosen word of a list such as `always [madvise] never`; the whole line where none is chosen.
+/// Returns the chosen word of a list such as `always [madvise] never`; the whole line if none is chosen.
 pub(crate) fn bracketed(line: &str) -> &str {
     line.split_once('[').and_then(|(_, rest)| Some(rest.split_once(']')?.0)).unwrap_or(line).trim()
 }
 
-/// Which weaknesses are mitigated, which are not: those that do not touch this processor are left out.
+/// Lists mitigated and unmitigated vulnerabilities, without those that do not affect this processor.
 fn mitigations(sys: &Sysroot) -> Option<String> {
     const DIRECTORY: &str = "/sys/devices/system/cpu/vulnerabilities";
     let names = sys.names(DIRECTORY);
@@ -290,7 +290,7 @@ fn mitigations(sys: &Sysroot) -> Option<String> {
     Some(if touched.is_empty() { "not affected".to_owned() } else { touched.join("; ") })
 }
 
-/// Swap areas and their sizes. Source: proc_swaps(5); sizes are in KiB.
+/// Lists swap areas and their sizes. Source: proc_swaps(5); sizes are in KiB.
 fn swap(sys: &Sysroot) -> Option<String> {
     let text = sys.read("/proc/swaps").ok()?;
     let areas: Vec<String> = text
@@ -305,7 +305,7 @@ fn swap(sys: &Sysroot) -> Option<String> {
     Some(if areas.is_empty() { "none".to_owned() } else { areas.join(", ") })
 }
 
-/// Signs of a container; `None` is no proof that there is none.
+/// Detects a container; `None` does not prove that there is none.
 fn container(sys: &Sysroot) -> Option<String> {
     if let Some(name) = sys.line("/run/systemd/container") {
         return Some(name);
@@ -316,7 +316,7 @@ fn container(sys: &Sysroot) -> Option<String> {
     if sys.exists("/.dockerenv") {
         return Some("docker".to_owned());
     }
-    // Readable by root only; elsewhere the control group's path is the last hint.
+    // Readable by root only; otherwise the control group's path is the last hint.
     if let Ok(variables) = sys.read("/proc/1/environ") {
         let name = variables.split('\0').find_map(|variable| variable.strip_prefix("container="));
         if let Some(name) = name.filter(|name| !name.is_empty()) {
@@ -332,7 +332,7 @@ mod tests {
     use super::*;
     use crate::testtree::Tree;
 
-    // Protects: every text is read from where it lies and comes out without its decoration.
+    // Protects: every text is read from its file and stripped of decoration.
     #[test]
     fn a_described_machine() {
         let tree = Tree::new();
@@ -411,7 +411,7 @@ mod tests {
         assert_eq!(list_length("3-1"), None);
     }
 
-    // Protects: the real thing, on the machine that runs the tests.
+    // Protects: reading the machine that runs the tests.
     #[test]
     #[cfg(target_os = "linux")]
     fn this_machine() {

@@ -1,141 +1,130 @@
-//! Why a fact about the machine is not known, and where it was looked for.
+//! Reasons why a fact about the machine is unknown, with the source that was tried.
 
 use rustix::io::Errno;
 use std::path::{Path, PathBuf};
 
-/// Why a fact about the machine is not known.
+/// Reason why a fact about the machine is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProbeError {
-    /// Another platform would have to answer.
+    /// The fact exists only on another platform.
     #[error("not on this platform ({os})", os = std::env::consts::OS)]
     NotHere,
     /// A file cannot be read.
     #[error("cannot read {}: {reason}", path.display())]
     Read {
-        /// The file.
         path: PathBuf,
-        /// The system's words.
+        /// The system's error text.
         reason: String,
     },
     /// A file cannot be opened.
     #[error("cannot open {}: {reason}", path.display())]
     Open {
-        /// The file.
         path: PathBuf,
-        /// The system's words.
+        /// The system's error text.
         reason: String,
     },
     /// A system call failed.
     #[error("{call}: {errno}")]
     Call {
-        /// The call.
+        /// Name of the call.
         call: &'static str,
-        /// Its error.
         errno: Errno,
     },
-    /// A question to a file system or a device was not answered.
+    /// A file system or device did not answer a query.
     #[error("{what}: {reason}")]
     Unanswered {
-        /// What was asked for, of what.
+        /// The requested fact and its subject.
         what: String,
-        /// The system's words.
+        /// The system's error text.
         reason: String,
     },
-    /// A file of the kernel's has another form than it is known by.
+    /// A file of the kernel has an unknown format.
     #[error("{place}: found {found:?}, expected {expected}")]
     Form {
-        /// The file.
+        /// Path of the file.
         place: &'static str,
-        /// What stands there.
+        /// Text that was found.
         found: String,
-        /// What should.
+        /// Description of the expected text.
         expected: String,
     },
-    /// Something is missing where it is always found.
+    /// Something that is usually present is missing.
     #[error("{place} has no {what}")]
     Lacks {
-        /// Where.
         place: String,
-        /// What.
+        /// Description of the missing thing.
         what: String,
     },
-    /// Block statistics hold something else than numbers.
+    /// Block statistics contain a word that is not a number.
     #[error("block statistics: {word:?} is not a number")]
-    StatWord {
-        /// What stands there.
-        word: String,
-    },
-    /// Block statistics are of no known length.
+    StatWord { word: String },
+    /// Block statistics have an unknown number of fields.
     #[error("block statistics have {count} fields (minimum 11)")]
-    StatFields {
-        /// How many there are.
-        count: usize,
-    },
-    /// Only root is told.
+    StatFields { count: usize },
+    /// Only root may read it.
     #[error("{0}; only root may read it")]
     OnlyRoot(Box<ProbeError>),
-    /// The reason of something else.
+    /// The reason for another fact that depends on it.
     #[error("{what}: {source}")]
     Of {
-        /// What was to be seen.
+        /// The fact that is unknown.
         what: String,
-        /// Why it was not.
         source: Box<ProbeError>,
     },
-    /// It cannot be seen of this thing, or not in this state.
+    /// The subject does not provide the fact, or not in its current state.
     #[error("{subject} {why}")]
     Cannot {
         /// The device, file or program.
         subject: String,
-        /// What it does, is, or does not do.
+        /// Predicate of the sentence, such as `has no counters of its own`.
         why: String,
     },
-    /// It cannot be seen at all here.
+    /// The fact is not available here at all.
     #[error("{0}")]
     Unseeable(&'static str),
 }
 
 impl ProbeError {
-    /// A file that cannot be read, for `map_err`.
+    /// Returns a closure for `map_err` about a file that cannot be read.
     pub(crate) fn read<E: Into<std::io::Error>>(path: impl AsRef<Path>) -> impl FnOnce(E) -> ProbeError {
         let path = path.as_ref().to_owned();
         move |error| ProbeError::Read { path, reason: reason(&error.into()) }
     }
 
-    /// A file that cannot be opened, for `map_err`.
+    /// Returns a closure for `map_err` about a file that cannot be opened.
     pub(crate) fn open<E: Into<std::io::Error>>(path: impl AsRef<Path>) -> impl FnOnce(E) -> ProbeError {
         let path = path.as_ref().to_owned();
         move |error| ProbeError::Open { path, reason: reason(&error.into()) }
     }
 
-    /// A call that failed, for `map_err`.
+    /// Returns a closure for `map_err` about a failed call.
     pub(crate) fn call(call: &'static str) -> impl FnOnce(Errno) -> ProbeError {
         move |errno| ProbeError::Call { call, errno }
     }
 
-    /// A question that was not answered, for `map_err`.
+    /// Returns a closure for `map_err` about an unanswered query.
     pub(crate) fn unanswered<E: Into<std::io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> ProbeError {
         let what = what.into();
         move |error| ProbeError::Unanswered { what, reason: reason(&error.into()) }
     }
 
-    /// Something that is missing.
+    /// Returns an error for a missing thing.
     pub(crate) fn lacks(place: impl Into<String>, what: impl Into<String>) -> ProbeError {
         ProbeError::Lacks { place: place.into(), what: what.into() }
     }
 
-    /// A file of the kernel's that has another form than it is known by.
+    /// Returns an error for a kernel file of unknown format.
     pub(crate) fn form(place: &'static str, found: &str, expected: impl Into<String>) -> ProbeError {
         ProbeError::Form { place, found: found.to_owned(), expected: expected.into() }
     }
 
-    /// What cannot be seen of something.
-    pub(crate) fn cannot(subject: impl Into<String>, why: impl Into<String>) -> ProbeError {
+    /// Returns an error for a fact that a subject does not provide.
+    pub(crate) fn unavailable(subject: impl Into<String>, why: impl Into<String>) -> ProbeError {
         ProbeError::Cannot { subject: subject.into(), why: why.into() }
     }
 }
 
-/// The reason of an error in words, without the number that the standard library adds.
+/// Returns the text of an error, without the number that the standard library appends.
 pub(crate) fn reason(error: &std::io::Error) -> String {
     let text = error.to_string();
     match text.split_once(" (os error") {

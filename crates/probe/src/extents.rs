@@ -1,8 +1,7 @@
-//! Where a file's bytes lie: in holes, in blocks that were never written, or in written ones.
+//! Classifies a file's bytes: holes, allocated but unwritten blocks, or written ones.
 //!
-//! `FIEMAP` is asked first, because only it tells blocks that were allocated and never written (reading them reaches no
-//! device). `SEEK_HOLE` answers for holes where a file system has no `FIEMAP` (tmpfs, NFS). Source:
-//! Documentation/filesystems/fiemap.rst, lseek(2).
+//! `FIEMAP` is tried first, because only it reports unwritten blocks (reading them accesses no device). `SEEK_HOLE`
+//! finds holes in file systems without `FIEMAP` (tmpfs, NFS). Source: Documentation/filesystems/fiemap.rst, lseek(2).
 #![allow(unsafe_code)]
 
 use crate::error::ProbeError;
@@ -14,7 +13,7 @@ use std::io;
 use std::ops::{ControlFlow, Range};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Extents asked for at a time; 28 KiB of answer.
+/// Number of extents per request: an answer of 28 KiB.
 const BATCH: usize = 512;
 
 /// Writes the cache out first. Source: include/uapi/linux/fiemap.h, like the flags below.
@@ -25,10 +24,10 @@ const FIEMAP_EXTENT_DELALLOC: u32 = 0x0000_0004;
 const FIEMAP_EXTENT_ENCODED: u32 = 0x0000_0008;
 const FIEMAP_EXTENT_DATA_INLINE: u32 = 0x0000_0200;
 const FIEMAP_EXTENT_UNWRITTEN: u32 = 0x0000_0800;
-/// Extents whose physical place means nothing: not there yet, or within metadata.
+/// Extents whose physical position is meaningless: not allocated yet, or within metadata.
 const PLACELESS: u32 = FIEMAP_EXTENT_UNKNOWN | FIEMAP_EXTENT_DELALLOC | FIEMAP_EXTENT_DATA_INLINE;
 
-/// `struct fiemap`, the head of request and answer. Source: include/uapi/linux/fiemap.h.
+/// `struct fiemap`, the header of request and answer. Source: include/uapi/linux/fiemap.h.
 #[repr(C)]
 struct Head {
     fm_start: u64,
@@ -57,20 +56,20 @@ struct Request {
     extents: [Extent; BATCH],
 }
 
-/// Where the bytes of a regular file lie. Only its length is looked at: blocks beyond the end do not count.
+/// Classifies the bytes of a regular file up to its length; blocks beyond the end do not count.
 ///
-/// Data that is still only in the cache: `FIEMAP_FLAG_SYNC` is *not* given, since it would write the file out in the
-/// midst of a measurement. Delayed allocations (ext4, xfs, btrfs) count as written, since reading them gives data;
-/// data written over blocks from `fallocate` counts as unwritten until it is flushed. Who wants to know about the
-/// device therefore flushes first. An extent that btrfs keeps inline in its tree counts as written.
+/// Data that is only in the cache: `FIEMAP_FLAG_SYNC` is *not* set, since it would write the file out during a
+/// measurement. Delayed allocations (ext4, xfs, btrfs) count as written, since reading them returns data. Data
+/// written over blocks from `fallocate` counts as unwritten until it is flushed. To learn the state of the device,
+/// flush first. An extent that btrfs stores inline in its tree counts as written.
 ///
-/// Where only `SEEK_HOLE` is there, `unwritten_bytes` is 0 and what `fallocate` reserved counts as a hole (tmpfs) or
-/// as written; a file system that knows neither has one extent of data. The file's offset is left as it was.
+/// With `SEEK_HOLE` only, `unwritten_bytes` is 0, and space reserved by `fallocate` counts as a hole (tmpfs) or as
+/// written. A file system with neither has one extent of data. The file's offset is restored.
 pub fn of_fd(fd: BorrowedFd<'_>) -> Seen<Extents> {
-    look(fd).into()
+    read(fd).into()
 }
 
-/// The sum over several files; not seen as soon as one of them was not seen.
+/// Sums several files; `Seen::No` if any of them is.
 pub fn sum(parts: impl IntoIterator<Item = Seen<Extents>>) -> Seen<Extents> {
     let mut total = Extents::default();
     for part in parts {
@@ -96,15 +95,15 @@ fn join(one: Option<DeviceSpan>, other: Option<DeviceSpan>) -> Option<DeviceSpan
     }
 }
 
-/// The ranges of a regular file that may hold something: neither holes nor blocks that were never written. Reading any
-/// other range gives zeros.
+/// Returns the ranges of a regular file that may hold data: neither holes nor unwritten blocks. Reading
+/// any other range returns zeros.
 ///
-/// Unlike [`of_fd`] it writes out what is in the cache first, so that the answer is the file system's own account of what
-/// was written. Where there is no `FIEMAP`, `SEEK_DATA` answers; a file system that knows neither has one range. No more than
-/// `bytes_max` of ranges are gathered: the last one then reaches beyond. The file's offset is left as it was.
+/// Unlike [`of_fd`], this writes out the cache first, so that the answer is the file system's own record. Without
+/// `FIEMAP`, uses `SEEK_DATA`; a file system with neither has one range. Collects ranges up to `bytes_max`; the last
+/// one then extends further. The file's offset is restored.
 ///
 /// # Errors
-/// It is no regular file, or the system does not say.
+/// Returns an error if it is not a regular file or the system does not answer.
 pub fn written(fd: BorrowedFd<'_>, bytes_max: u64) -> Result<Vec<Range<u64>>, ProbeError> {
     let total_bytes = length(fd)?;
     let mut found: Vec<Range<u64>> = Vec::new();
@@ -135,7 +134,7 @@ pub fn written(fd: BorrowedFd<'_>, bytes_max: u64) -> Result<Vec<Range<u64>>, Pr
     }
 }
 
-/// The length of a regular file, bytes.
+/// Returns the length of a regular file in bytes.
 fn length(fd: BorrowedFd<'_>) -> Result<u64, ProbeError> {
     let stat = rustix::fs::fstat(fd).map_err(ProbeError::call("fstat"))?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
@@ -148,7 +147,7 @@ fn has_no_fiemap(errno: Errno) -> bool {
     matches!(errno, Errno::OPNOTSUPP | Errno::NOTTY | Errno::INVAL)
 }
 
-fn look(fd: BorrowedFd<'_>) -> Result<Extents, ProbeError> {
+fn read(fd: BorrowedFd<'_>) -> Result<Extents, ProbeError> {
     let total_bytes = length(fd)?;
     match by_fiemap(fd, total_bytes) {
         Ok(extents) => Ok(extents),
@@ -181,7 +180,7 @@ fn by_fiemap(fd: BorrowedFd<'_>, total_bytes: u64) -> rustix::io::Result<Extents
     Ok(found)
 }
 
-/// Goes through the extents of a file, each with what it covers below the file's end.
+/// Visits the extents of a file, each with the part below the file's end.
 fn each_extent(
     fd: BorrowedFd<'_>,
     total_bytes: u64,
@@ -225,7 +224,7 @@ fn each_extent(
             break;
         }
         if start == batch_start {
-            // Extents that do not lie where they were asked for: no account to rely on.
+            // Extents at other positions than requested: the answer is not reliable.
             return Err(Errno::IO);
         }
     }
@@ -234,7 +233,7 @@ fn each_extent(
 
 fn fiemap(fd: BorrowedFd<'_>, request: &mut Request) -> rustix::io::Result<()> {
     const OPCODE: rustix::ioctl::Opcode = rustix::ioctl::opcode::read_write::<Head>(b'f', 11);
-    // SAFETY: the head says how many extents there is room for behind it, and the kernel writes no more than those.
+    // SAFETY: the header states the number of extents that fit after it, and the kernel writes no more than those.
     let code = unsafe { libc::ioctl(fd.as_raw_fd(), OPCODE as _, std::ptr::from_mut(request)) };
     if code == 0 { Ok(()) } else { Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)) }
 }
@@ -251,7 +250,7 @@ fn by_seeking(fd: BorrowedFd<'_>, total_bytes: u64) -> rustix::io::Result<Extent
     Ok(found)
 }
 
-/// Goes through what `SEEK_DATA` finds, and puts the offset back.
+/// Visits the data that `SEEK_DATA` finds, and restores the offset.
 fn each_data(
     fd: BorrowedFd<'_>,
     total_bytes: u64,
@@ -308,8 +307,8 @@ mod tests {
         *of_fd(file.as_fd()).as_result().expect("seen")
     }
 
-    /// The three ways in which a file gets its length, told apart.
-    fn tell_apart(dir: &Path) {
+    /// Tests the three ways in which a file gets its length.
+    fn check_sparse_and_written(dir: &Path) {
         let sparse = tempfile::tempfile_in(dir).unwrap();
         sparse.set_len(LENGTH).unwrap();
         let found = seen(&sparse);
@@ -323,7 +322,7 @@ mod tests {
         let found = seen(&written);
         assert_eq!((found.hole_bytes, found.unwritten_bytes), (0, 0), "written and flushed");
         assert!(found.extents >= 1);
-        // Where the file system tells addresses at all, the stretch holds what lies in it.
+        // If the file system reports addresses, the span covers the extents.
         if let Some(place) = found.place {
             assert!(place.end_byte - place.lowest_byte >= found.extents.min(1) * 4096, "{place:?}");
         }
@@ -340,7 +339,7 @@ mod tests {
         assert_eq!((found.total_bytes, found.hole_bytes), (15, 0), "a few bytes");
     }
 
-    fn tell_unwritten(dir: &Path) {
+    fn check_unwritten(dir: &Path) {
         let reserved = tempfile::tempfile_in(dir).unwrap();
         rustix::fs::fallocate(&reserved, FallocateFlags::empty(), 0, LENGTH).unwrap();
         let found = seen(&reserved);
@@ -355,8 +354,8 @@ mod tests {
     }
 
     #[test]
-    fn sparse_written_and_partly_written_files_are_told_apart_here() {
-        tell_apart(Path::new(env!("CARGO_MANIFEST_DIR")));
+    fn sparse_and_written_files_are_distinguished_here() {
+        check_sparse_and_written(Path::new(env!("CARGO_MANIFEST_DIR")));
     }
 
     #[test]
@@ -367,15 +366,15 @@ mod tests {
             eprintln!("SKIPPED: no /dev/shm here");
             return;
         }
-        tell_apart(dir);
+        check_sparse_and_written(dir);
         let mut file = tempfile::tempfile_in(dir).unwrap();
         file.set_len(LENGTH).unwrap();
         file.seek(io::SeekFrom::Start(123)).unwrap();
         seen(&file);
-        assert_eq!(file.stream_position().unwrap(), 123, "looking moved the file's offset");
+        assert_eq!(file.stream_position().unwrap(), 123, "the query moved the file's offset");
     }
 
-    /// Protects what is taken for blank: anything outside of these ranges is never read before it is overwritten.
+    /// Protects ranges treated as blank: anything outside the returned ranges is never read before it is overwritten.
     #[test]
     fn written_ranges_hold_every_byte_that_was_written_and_no_reserved_block() {
         let mut places = vec![Path::new(env!("CARGO_MANIFEST_DIR"))];
@@ -389,7 +388,7 @@ mod tests {
                 assert_eq!(ranges(u64::MAX), [], "reserved");
                 let mut read = vec![1; LENGTH as usize];
                 file.read_exact_at(&mut read, 0).unwrap();
-                // A tmpfs gives a page of zeros to whoever reads, and then calls it data.
+                // A tmpfs allocates a page of zeros on read, and reports it as data afterwards.
                 let by_seeking = place == Path::new("/dev/shm");
                 assert!(by_seeking || ranges(u64::MAX).is_empty(), "reserved, and read through the cache");
             }
@@ -398,14 +397,14 @@ mod tests {
             for at in [0, 300_000, 700_000] {
                 file.write_all_at(&[7], at).unwrap();
             }
-            // Not flushed: the question itself flushes.
+            // Not flushed: the query itself flushes.
             let found = written(file.as_fd(), u64::MAX).unwrap();
             for at in [0, 300_000, 700_000] {
                 assert!(found.iter().any(|range| range.contains(&at)), "{at}: {found:?}");
             }
             assert!(found.iter().map(|range| range.end - range.start).sum::<u64>() < LENGTH / 2, "{found:?}");
             let bounded = written(file.as_fd(), 1).unwrap();
-            assert_eq!(bounded.len(), 1, "no more is gathered than asked for");
+            assert_eq!(bounded.len(), 1, "only the requested amount is collected");
         }
     }
 
@@ -424,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_regular_file_is_not_seen() {
+    fn other_files_are_not_seen() {
         let dir = File::open(env!("CARGO_MANIFEST_DIR")).unwrap();
         assert!(matches!(of_fd(dir.as_fd()), Seen::No(_)));
     }
@@ -436,7 +435,8 @@ mod tests {
     }
 
     impl Mounted {
-        /// `None`, said aloud, where this is not allowed or a tool is missing; then it fails under CI.
+        /// Returns `None` and prints the reason if this is not permitted or a tool is missing.
+        /// Under CI that fails instead.
         fn new(kind: &str, options: &[&str]) -> Option<Mounted> {
             let missing = |why: &str| {
                 assert!(std::env::var_os("CI").is_none(), "{why}");
@@ -469,12 +469,12 @@ mod tests {
     }
 
     #[test]
-    fn root_ext4_xfs_and_btrfs_tell_holes_and_unwritten_blocks() {
+    fn root_ext4_xfs_and_btrfs_report_holes_and_unwritten_blocks() {
         for (kind, options) in [("ext4", ["-q"]), ("xfs", ["-q"]), ("btrfs", ["-q"])] {
             let Some(mounted) = Mounted::new(kind, &options) else { continue };
             eprintln!("{kind}");
-            tell_apart(mounted.point.path());
-            tell_unwritten(mounted.point.path());
+            check_sparse_and_written(mounted.point.path());
+            check_unwritten(mounted.point.path());
         }
     }
 

@@ -1,8 +1,11 @@
-//! Whether storage still works off what was given to it: requests in flight, writeback, discards and garbage collection.
+//! Detects whether storage is still working off earlier I/O: requests in flight,
+//! writeback, discards and garbage collection.
 //!
-//! It only looks. Nothing here issues a flush, a discard or a sync: that would change what the next run finds. Sources: the
-//! kernel's Documentation/block/stat.rst; proc_meminfo(5); Documentation/ABI/testing/sysfs-fs-f2fs
-//! (`moved_blocks_background`, `moved_blocks_foreground`); fs/btrfs/sysfs.c (`discard/discardable_bytes`).
+//! This only reads counters. It never issues a flush, a discard or a sync, which
+//! would change the state for the next run. Sources: the kernel's
+//! Documentation/block/stat.rst; proc_meminfo(5);
+//! Documentation/ABI/testing/sysfs-fs-f2fs (`moved_blocks_background`,
+//! `moved_blocks_foreground`); fs/btrfs/sysfs.c (`discard/discardable_bytes`).
 
 use crate::counters::{device, kib};
 use crate::sysroot::Sysroot;
@@ -10,22 +13,22 @@ use plumb_result::Seen;
 use plumb_result::observe::{BlockLayer, TargetFacts};
 use std::collections::BTreeSet;
 
-/// Dirty pages beyond those of before the first run that count as work left behind. Other programs dirty some all the time.
+/// Dirty bytes above the level before the first run that count as pending. Other programs always dirty a few pages.
 const DIRTY_BYTES: u64 = 8 << 20;
 
-/// Writeback that counts: single pages of other programs come and go.
+/// Writeback bytes that count as pending: single pages of other programs come and go.
 const WRITEBACK_BYTES: u64 = 1 << 20;
 
-/// Discards that a file system holds back and that count.
+/// Bytes of held-back discards that count as pending.
 const DISCARD_BYTES: u64 = 1 << 20;
 
-/// Sources of all looks: made once for all runs of a comparison.
+/// Counters to read, determined once for all runs of a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IdleWatch {
     sys: Sysroot,
     /// Block devices from the file system down to the leaves, by the kernel's names.
     devices: BTreeSet<String>,
-    /// Files in which btrfs counts the bytes that it still has to discard.
+    /// Files with the bytes that btrfs still has to discard.
     btrfs: BTreeSet<String>,
     /// Directories of f2fs file systems.
     f2fs: BTreeSet<String>,
@@ -53,12 +56,12 @@ impl Default for IdleWatch {
 }
 
 impl IdleWatch {
-    /// Looks at nothing but dirty pages yet, and remembers how many there are now.
+    /// Starts with dirty pages only, and records their current number.
     pub fn new() -> IdleWatch {
         IdleWatch::new_in(&Sysroot::real())
     }
 
-    /// As [`IdleWatch::new`], for the machine that a tree of files describes.
+    /// Like [`IdleWatch::new`], for the machine described by a tree of files.
     pub fn new_in(sys: &Sysroot) -> IdleWatch {
         let (devices, btrfs, f2fs) = Default::default();
         let mut watch = IdleWatch { sys: sys.clone(), devices, btrfs, f2fs, dirty_bytes: 0 };
@@ -66,7 +69,7 @@ impl IdleWatch {
         watch
     }
 
-    /// Looks at everything under this target as well.
+    /// Adds all devices and file systems under this target.
     pub fn include(&mut self, target: &TargetFacts) {
         let name = |layer: &BlockLayer| layer.name.replace('/', "!");
         self.devices.extend(target.stack.iter().map(name));
@@ -82,7 +85,7 @@ impl IdleWatch {
         }
     }
 
-    /// Looks once. What cannot be read is not pending.
+    /// Reads the counters once. Unreadable counters do not count as pending.
     pub fn look(&self) -> IdleLook {
         let sys = &self.sys;
         let mut look = IdleLook::default();
@@ -107,7 +110,7 @@ impl IdleWatch {
         look
     }
 
-    /// Returns what is pending between two looks, in words; `None` where storage is idle.
+    /// Describes the work pending between two readings; `None` if the storage is idle.
     pub fn pending(&self, before: &IdleLook, now: &IdleLook) -> Option<&'static str> {
         if now.in_flight > 0 {
             Some("requests in flight")
@@ -151,7 +154,7 @@ mod tests {
         format!("MemAvailable: 10 kB\nDirty: {dirty} kB\nWriteback: {writeback} kB\nWritebackTmp: 99999 kB\n")
     }
 
-    /// Returns what is pending after an idle machine has changed to these files.
+    /// Returns the pending work after an idle machine has changed to these files.
     fn after(kind: &str, changes: &[(&str, &str)]) -> Option<&'static str> {
         let tree = Tree::new();
         tree.file("/sys/class/block/vda/stat", IDLE_STAT)
@@ -169,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_is_pending_is_named() {
+    fn all_pending_work_is_named() {
         let stat = "/sys/class/block/vda/stat";
         assert_eq!(after("ext4", &[]), None);
         assert_eq!(after("ext4", &[(stat, "1 0 2 0 3 0 4 0 2 0 0 5 0 6 0 7 0")]), Some("requests in flight"));
@@ -191,14 +194,14 @@ mod tests {
         assert_eq!(after("f2fs", &[moved]), Some("garbage collection"));
     }
 
-    /// A logger that dirties a few pages all the time must not hold every run.
+    /// A logger that constantly dirties a few pages must not delay every run.
     #[test]
-    fn what_other_programs_leave_all_the_time_is_idle() {
+    fn constant_background_work_counts_as_idle() {
         assert_eq!(after("ext4", &[("/proc/meminfo", &meminfo(24_000, 100))]), None);
     }
 
     #[test]
-    fn a_machine_that_shows_nothing_is_idle() {
+    fn a_machine_without_readable_counters_is_idle() {
         let tree = Tree::new();
         let mut watch = IdleWatch::new_in(&tree.sys());
         watch.include(&on("tmpfs", "none"));

@@ -1,4 +1,4 @@
-//! What the kernel said meanwhile about storage in trouble. Source: Documentation/ABI/testing/dev-kmsg.
+//! Kernel messages about storage trouble during a phase. Source: Documentation/ABI/testing/dev-kmsg.
 
 use crate::error::{ProbeError, reason};
 use crate::sysroot::HAS_PROC;
@@ -6,27 +6,27 @@ use plumb_result::Seen;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 
-/// More lines than this say nothing new.
+/// Maximum lines to report. More would add nothing.
 const LINES_MAX: usize = 50;
-/// A record that is larger is refused by the kernel; its own limit is 8 KiB.
+/// Buffer size. The kernel's own limit for a record is 8 KiB.
 const RECORD_BYTES: usize = 16 << 10;
-/// The kernel's ring holds far fewer; it ends a log that grows as fast as it is read.
+/// Maximum records to read. The kernel's ring holds far fewer; this stops at a log that grows as fast as it is read.
 const RECORDS_MAX: usize = 100_000;
 
-/// A mark in the kernel's log.
+/// A position in the kernel's log.
 #[derive(Debug)]
 pub struct KernelLog {
     log: Result<File, ProbeError>,
 }
 
 impl KernelLog {
-    /// Marks the end of the log as it is now.
+    /// Marks the current end of the log.
     pub fn mark() -> KernelLog {
         KernelLog { log: open() }
     }
 
-    /// The lines since the mark that speak of I/O errors, resets, timeouts or damaged file systems, oldest first; at most
-    /// fifty, with a last line that says how many more there were. Sets the mark anew.
+    /// Returns the lines since the mark about I/O errors, resets, timeouts or damaged file systems, oldest first.
+    /// Returns at most fifty, and a last line with the number of further ones. Moves the mark to the end.
     pub fn since(&mut self) -> Seen<Vec<String>> {
         let log = match &mut self.log {
             Ok(log) => log,
@@ -44,7 +44,7 @@ fn open() -> Result<File, ProbeError> {
         return Err(ProbeError::NotHere);
     }
     let fail = |error: std::io::Error| match error.kind() {
-        // Root is refused for want of CAP_SYSLOG (syslog(2)): to advise it to become root would be no help.
+        // Root is refused without CAP_SYSLOG (syslog(2)): advice to become root would not help.
         ErrorKind::PermissionDenied if rustix::process::geteuid().is_root() => ProbeError::Unseeable(
             "reading /dev/kmsg is closed to root, as in a container without CAP_SYSLOG; run on the host",
         ),
@@ -84,7 +84,7 @@ impl Found {
     }
 }
 
-/// Each read gives one record. `EPIPE` says that records were overwritten, and the next read goes on after them.
+/// Each read returns one record. After `EPIPE`, records were overwritten, and the next read continues after them.
 fn read(log: &mut File) -> std::io::Result<Found> {
     let mut found = Found::default();
     let mut record = vec![0u8; RECORD_BYTES];
@@ -103,16 +103,16 @@ fn read(log: &mut File) -> std::io::Result<Found> {
     Ok(found)
 }
 
-/// The message of a record `priority,sequence,µs,flags;message`, without the lines of key and value that follow. Messages
-/// that user space wrote are left out: their facility, the priority shifted by three, is not 0.
+/// Extracts the message of a record `priority,sequence,µs,flags;message`, without the key-value lines that follow.
+/// Skips messages from user space: their facility, the priority shifted by three, is not 0.
 fn message(record: &str) -> Option<&str> {
     let (head, rest) = record.split_once(';')?;
     let priority: u32 = head.split(',').next()?.parse().ok()?;
     (priority >> 3 == 0).then(|| rest.lines().next().unwrap_or("").trim())
 }
 
-/// Whether a message speaks of storage and of trouble. Both are needed: network cards are reset too, and a mount is
-/// announced with the word `errors` in its options.
+/// Whether a message mentions both storage and trouble. Both are needed: network cards are reset too, and a mount
+/// message may contain `errors` in its options.
 fn is_trouble(message: &str) -> bool {
     const TROUBLE: [&str; 20] = [
         "error",
@@ -200,7 +200,7 @@ fn is_storage(word: &str) -> bool {
 mod tests {
     use super::*;
 
-    // Protects: the lines that B9 lives by.
+    // Protects: the messages that check B9 depends on.
     #[test]
     fn trouble_is_recognised() {
         for line in [
@@ -228,7 +228,7 @@ mod tests {
 
     // Protects: a healthy machine's log does not make a run look broken.
     #[test]
-    fn the_rest_is_left_out() {
+    fn other_messages_are_skipped() {
         for line in [
             "EXT4-fs (sda1): mounted filesystem with ordered data mode. Opts: errors=remount-ro",
             "XFS (vdb): Ending clean mount",
@@ -244,7 +244,7 @@ mod tests {
         }
     }
 
-    // Protects: the record format, and that text which user space wrote cannot reject a run.
+    // Protects: the record format, and that user space messages cannot invalidate a run.
     #[test]
     fn records() {
         let record = "3,1234,5678,-;I/O error, dev sda, sector 0\n SUBSYSTEM=block\n DEVICE=b8:0\n";
@@ -261,7 +261,7 @@ mod tests {
         assert_eq!(lines[LINES_MAX], "… and 3 more");
     }
 
-    // Protects: a read never blocks, and where the log is closed to us the reason is given.
+    // Protects: a read never blocks, and a closed log gives a reason.
     #[test]
     fn this_machine() {
         match KernelLog::mark().since() {

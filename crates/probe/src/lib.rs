@@ -1,10 +1,10 @@
-//! Reads the machine: its settings, the storage stack under a path, counters before and after, what others did
-//! meanwhile. It fills the types of [`plumb_result::observe`], writes nothing, needs no privilege, and says what it could
-//! not see and why: [`plumb_result::Seen::No`] or a list `unseen`, never a guess.
+//! Reads the machine: its settings, the storage stack under a path, counters before and after a phase, and the
+//! activity of other programs. Fills the types of [`plumb_result::observe`], writes nothing and needs no privilege.
+//! Facts that it cannot see have a reason, in [`plumb_result::Seen::No`] or a list `unseen`; nothing is guessed.
 //!
-//! What is read is text under `/proc`, `/sys` and `/etc`; every reader takes a [`Sysroot`], so that each can be tried on a
-//! tree of files that describes another machine. System calls that only the running machine can answer are in one
-//! private module per platform, and elsewhere answer "not on this platform". FreeBSD answers by `sysctl` and statfs(2).
+//! The input is text under `/proc`, `/sys` and `/etc`. Every reader takes a [`Sysroot`], so it can be tested on a
+//! tree of files that describes another machine. System calls about the running machine are in one private module per
+//! platform, and answer "not on this platform" elsewhere. On FreeBSD, `sysctl` and statfs(2) are used.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
 

@@ -1,28 +1,26 @@
-//! The network interface that has an address, and what it is. Sources: /proc/net/if_inet6, /proc/net/fib_trie and
-//! /proc/net/route as proc(5) and the kernel's documentation have them, /sys/class/net.
+//! The network interface of an address, and its properties. Sources: /proc/net/if_inet6, /proc/net/fib_trie and
+//! /proc/net/route as described by proc(5) and the kernel's documentation, /sys/class/net.
 
 use crate::platform;
 use std::fs;
 use std::net::IpAddr;
 
-/// A network interface, as far as it says what it is.
+/// A network interface, with the properties that it reports.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Link {
-    /// Its name.
     pub name: String,
-    /// The speed that it states. A virtual link has none: the number in its `speed` limits nothing.
+    /// The reported speed. `None` for a virtual link: the number in its `speed` limits nothing.
     pub bits_per_second: Option<f64>,
-    /// Largest packet, bytes.
+    /// MTU in bytes.
     pub mtu: Option<u64>,
-    /// The NUMA node that its device is at.
+    /// NUMA node of its device.
     pub node: Option<u32>,
-    /// Its driver.
     pub driver: Option<String>,
-    /// What it does in place of the processor, such as `tso`, and whether it does. What it does not say is missing.
+    /// Offloads, such as `tso`, and whether each is enabled. Unreported ones are missing.
     pub offloads: Vec<(&'static str, bool)>,
 }
 
-/// Commands of ethtool that read whether something is on, and the bit that says so. Source: `include/uapi/linux/ethtool.h`.
+/// ethtool commands that query an offload, and the bit to test. Source: `include/uapi/linux/ethtool.h`.
 const OFFLOADS: [(&str, u32, u32); 7] = [
     ("rx-checksum", 0x14, 1),
     ("tx-checksum", 0x16, 1),
@@ -33,14 +31,15 @@ const OFFLOADS: [(&str, u32, u32); 7] = [
     ("lro", 0x25, 1 << 15),
 ];
 
-/// Drivers of interfaces that a hypervisor passes through memory: the speed that they state limits nothing.
+/// Drivers of paravirtual interfaces, which transfer through memory: their reported speed limits nothing.
 const IN_MEMORY: [&str; 5] = ["virtio_net", "vmxnet3", "hv_netvsc", "vif", "xen_netfront"];
 
-/// Kinds of interfaces without a device of their own whose speed is that of devices below them, as `uevent` names them.
+/// Kinds of interfaces without their own device that report the speed of the devices below
+/// them, as named in `uevent`.
 const ON_DEVICES: [&str; 2] = ["bond", "vlan"];
 
-/// Whether an interface has no wire: `veth`, `lo`, a bridge, and those of a hypervisor. `driver` is absent where it has no device, and
-/// `uevent` is the text of that file in sysfs.
+/// Whether an interface has no wire: `veth`, `lo`, a bridge, or a hypervisor's. `driver` is `None` without a device,
+/// and `uevent` is the text of that file in sysfs.
 fn is_virtual(driver: Option<&str>, uevent: &str) -> bool {
     match driver {
         Some(driver) => IN_MEMORY.contains(&driver),
@@ -50,7 +49,7 @@ fn is_virtual(driver: Option<&str>, uevent: &str) -> bool {
     }
 }
 
-/// The interface of this machine that has an address.
+/// Returns the interface of this machine with this address.
 pub fn of_address(address: IpAddr) -> Option<Link> {
     let name = match address {
         _ if address.is_loopback() => "lo".to_owned(),
@@ -65,7 +64,7 @@ pub fn of_address(address: IpAddr) -> Option<Link> {
             line.split_whitespace().last()?.to_owned()
         }
     };
-    // What does not apply is -1, or cannot be read.
+    // A property that does not apply is -1 or unreadable.
     let number = |of: &str| {
         let text = fs::read_to_string(format!("/sys/class/net/{name}/{of}")).ok()?;
         text.trim().parse::<f64>().ok().filter(|&number| number >= 0.0)
@@ -87,14 +86,14 @@ pub fn of_address(address: IpAddr) -> Option<Link> {
     })
 }
 
-/// The processors that this process may run on, as a list such as `0-3,8`.
+/// Returns the processors that this process may run on, as a list such as `0-3,8`.
 pub fn allowed_processors() -> Option<String> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
     Some(list.trim().to_owned())
 }
 
-/// The interface of the narrowest network that an address is in.
+/// Returns the interface of the narrowest network that contains an address.
 fn of_routes(table: &str, address: u32) -> Option<String> {
     let rows = table.lines().skip(1).filter_map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -109,8 +108,8 @@ fn of_routes(table: &str, address: u32) -> Option<String> {
 mod tests {
     use super::*;
 
-    // Protects the share of the link: of two networks that hold an address, the narrower one's interface has it, and a way
-    // out is nobody's own network.
+    // Protects the share of the link: of two networks that contain an address, the narrower one wins, and a
+    // default route does not count.
     #[test]
     fn the_narrowest_network_has_the_address() {
         let table = "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n\
@@ -123,7 +122,8 @@ mod tests {
         assert_eq!((of("192.0.2.1"), of_routes("", 1), of_routes("\nx y z\n", 1)), (None, None, None));
     }
 
-    // Protects the share of the link: veth states 10 Gbit/s, which limits nothing; a bond's speed is that of its wires.
+    // Protects the share of the link: veth reports 10 Gbit/s, which limits nothing; a bond's speed
+    // is that of its wires.
     #[test]
     fn virtual_links_have_no_speed() {
         for (driver, uevent) in [
@@ -142,10 +142,10 @@ mod tests {
         }
     }
 
-    // Protects the line of facts: the loopback has a size and offloads, and no speed, driver or node.
+    // Protects the line of facts: the loopback has an MTU and offloads, and no speed, driver or node.
     #[cfg(target_os = "linux")]
     #[test]
-    fn the_loopback_says_what_it_is() {
+    fn the_loopback_has_an_mtu_and_no_speed() {
         let link = of_address(IpAddr::from([127, 0, 0, 1])).unwrap();
         assert_eq!((link.name.as_str(), link.bits_per_second, link.driver, link.node), ("lo", None, None, None));
         assert!(link.mtu >= Some(1280), "{:?}", link.mtu);

@@ -1,21 +1,20 @@
-//! What is mounted where. Source: proc_pid_mountinfo(5).
+//! Mounted file systems. Source: proc_pid_mountinfo(5).
 
 use std::path::{Path, PathBuf};
 
 /// One line of `/proc/self/mountinfo`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mount {
-    /// The kernel's id of the mount.
+    /// The kernel's ID of the mount.
     pub(crate) id: u64,
-    /// `M:m` of what is mounted; major 0 is anonymous (btrfs, overlay, tmpfs, nfs).
+    /// Device number `M:m`; major 0 is anonymous (btrfs, overlay, tmpfs, nfs).
     pub(crate) number: String,
-    /// Which directory of the file system is mounted: `/` except for bind mounts and subvolumes.
+    /// Mounted directory of the file system: `/` except for bind mounts and subvolumes.
     pub(crate) root: PathBuf,
-    /// Where.
     pub(crate) point: PathBuf,
     /// Type of the file system.
     pub(crate) kind: String,
-    /// What is mounted, as given to mount(2).
+    /// Source as passed to mount(2).
     pub(crate) source: String,
     /// Options of the mount.
     pub(crate) mount_options: Vec<String>,
@@ -24,12 +23,12 @@ pub(crate) struct Mount {
 }
 
 impl Mount {
-    /// The value of an option `name=value` of the file system.
+    /// Returns the value of a file system option `name=value`.
     pub(crate) fn option(&self, name: &str) -> Option<&str> {
         self.super_options.iter().find_map(|option| option.strip_prefix(name)?.strip_prefix('='))
     }
 
-    /// All options once, sorted.
+    /// Returns all options once, sorted.
     pub(crate) fn options(&self) -> Vec<String> {
         let mut all: Vec<String> = self.mount_options.iter().chain(&self.super_options).cloned().collect();
         all.sort();
@@ -38,12 +37,12 @@ impl Mount {
     }
 }
 
-/// Parses `mountinfo`. Lines that do not have the documented shape are left out.
+/// Parses `mountinfo`. Skips malformed lines.
 pub(crate) fn parse(text: &str) -> Vec<Mount> {
     text.lines().filter_map(parse_line).collect()
 }
 
-/// The control groups among them, of both versions.
+/// Returns the control group mounts, of both versions.
 pub(crate) fn control_groups(text: &str) -> Vec<Mount> {
     text.lines().filter(|line| line.contains(" - cgroup")).filter_map(parse_line).collect()
 }
@@ -64,12 +63,12 @@ fn parse_line(line: &str) -> Option<Mount> {
     Some(Mount { id, number, root, point, kind, source, mount_options, super_options })
 }
 
-/// Splits at commas first: a comma inside a value arrives as `\054`.
+/// Splits at commas before unescaping: a comma inside a value is written `\054`.
 fn split_options(text: &str) -> Vec<String> {
     text.split(',').filter(|option| !option.is_empty()).map(unescape).collect()
 }
 
-/// Resolves `\040` and its like: a backslash and three octal digits are one byte.
+/// Decodes escapes such as `\040`: a backslash and three octal digits are one byte.
 pub(crate) fn unescape(text: &str) -> String {
     if !text.contains('\\') {
         return text.to_owned();
@@ -94,8 +93,8 @@ pub(crate) fn unescape(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// The mount that a path lies in: by the kernel's id where that is known, else the longest mount point above it. Of two at
-/// the same point the later one covers the earlier.
+/// Returns the mount that contains a path: by the kernel's ID if known, else the longest mount point above it. Of two
+/// at the same point, the later one covers the earlier.
 pub(crate) fn find<'a>(mounts: &'a [Mount], path: &Path, id: Option<u64>) -> Option<&'a Mount> {
     if let Some(mount) = id.and_then(|id| mounts.iter().find(|mount| mount.id == id)) {
         return Some(mount);
@@ -117,7 +116,7 @@ mod tests {
 not a line
 ";
 
-    // Protects: mount points with spaces, optional fields of any number, commas inside options.
+    // Protects: mount points with spaces, any number of optional fields, commas inside options.
     #[test]
     fn escapes_and_optional_fields() {
         let mounts = parse(TEXT);
@@ -134,7 +133,7 @@ not a line
         assert_eq!(unescape("a\\04"), "a\\04");
     }
 
-    // Protects: component-wise prefixes, over-mounts, and the id's precedence.
+    // Protects: component-wise prefixes, over-mounts, and the ID's precedence.
     #[test]
     fn the_mount_above_a_path() {
         let mounts = parse(TEXT);

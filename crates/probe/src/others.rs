@@ -1,4 +1,4 @@
-//! Who else did I/O meanwhile. Source: proc_pid_io(5), proc_pid_stat(5).
+//! I/O of other processes during a phase. Source: proc_pid_io(5), proc_pid_stat(5).
 
 use crate::census::{self, Census};
 use crate::counters::process_io;
@@ -10,22 +10,22 @@ use plumb_result::Seen;
 use plumb_result::observe::{PhaseObservations, ProcessIo};
 use std::collections::BTreeMap;
 
-/// How many are named.
+/// Maximum number of processes to report.
 const NAMED_MAX: usize = 5;
-/// Kernel threads that work for themselves and not for whoever asked for I/O: these are others.
+/// Names of kernel threads that work on their own account instead of a requester's: these count as other processes.
 const BACKGROUND: [&str; 6] = ["_resync", "_reshape", "_recovery", "lazyinit", "scrub", "balance"];
 
-/// Bytes read from storage and dirtied, of one process.
+/// Bytes of one process: read from storage, and dirtied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Bytes {
     read: u64,
     written: u64,
 }
 
-/// Everyone's I/O at one moment.
+/// I/O of all processes at one moment.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Snapshot {
-    /// In ticks since boot, as the start times of processes are.
+    /// In ticks since boot, like the start times of processes.
     at_ticks: Option<u64>,
     by_pid: BTreeMap<u32, Bytes>,
     unreadable: usize,
@@ -33,23 +33,24 @@ pub(crate) struct Snapshot {
 
 /// Watches the I/O of other processes.
 ///
-/// Other users' processes can only be read with privilege. A process that began and ended meanwhile is not seen, nor one
-/// that ended before the watch did; its bytes are the parent's once that has waited for it.
+/// Other users' processes can only be read with privilege. A process that begins and ends between two
+/// readings is not seen, nor one that ended before the watch did. Its bytes are added to the parent's once
+/// the parent has waited for it.
 #[derive(Debug)]
 pub struct IoWatch {
     sys: Sysroot,
     before: Snapshot,
-    /// Parents, by their children.
+    /// Parent of each child.
     parents: BTreeMap<u32, u32>,
-    /// Only what is done on these leaf devices is of interest, where it was said.
+    /// Leaf devices of interest; `None` for all.
     devices: Option<Vec<String>>,
-    /// Page faults of children that each process had waited for before.
+    /// Page faults of reaped children of each process, before the watch.
     child_faults: BTreeMap<u32, u64>,
-    /// Processes that earlier looks found.
+    /// Processes that earlier readings found.
     met: BTreeMap<u32, Met>,
 }
 
-/// A process that a look found, which may have ended since.
+/// A process of an earlier reading, which may have ended since.
 #[derive(Debug)]
 struct Met {
     command: String,
@@ -57,18 +58,18 @@ struct Met {
     bytes: Bytes,
 }
 
-/// I/O of other processes, as far as it is in sight.
+/// I/O of other processes, as far as it is visible.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OthersSeen {
-    /// Processes that did I/O, the largest first. [`Seen::No`] if none could be read, and if none of the readable ones did
-    /// any but some are unreadable: silence of the unseen proves nothing.
+    /// Processes that did I/O, the largest first. [`Seen::No`] if none could be read, or if no readable one did any
+    /// but some are unreadable: the unreadable ones may have.
     pub named: Seen<Vec<ProcessIo>>,
-    /// The reason if some are out of sight.
+    /// The reason why some are invisible.
     pub hidden: Option<String>,
 }
 
 impl OthersSeen {
-    /// Puts it among the observations of a phase.
+    /// Adds this to the observations of a phase.
     pub fn record(&self, phase: &mut PhaseObservations) {
         phase.other_io.clone_from(&self.named);
         phase.hidden_io.clone_from(&self.hidden);
@@ -76,20 +77,20 @@ impl OthersSeen {
 }
 
 impl IoWatch {
-    /// Begins to watch. Reads a file for each process: call it outside the clock.
+    /// Starts watching. Reads a file for each process: call it while the clock is stopped.
     pub fn start() -> IoWatch {
         IoWatch::start_in(&Sysroot::real())
     }
 
-    /// As [`IoWatch::start`], on the machine that a tree of files describes.
+    /// Like [`IoWatch::start`], for the machine described by a tree of files.
     pub(crate) fn start_in(sys: &Sysroot) -> IoWatch {
         let before = Snapshot::of(sys, census::pids(sys));
         IoWatch::new(sys, before, None)
     }
 
-    /// Begins to watch for I/O on these leaf devices. The kernel counts a process's bytes, and not where they went: where
-    /// nobody who moved any has a file on one of the devices, they went elsewhere. Kernel threads that work on behalf of
-    /// others are not read, and nobody is where there is no device.
+    /// Starts watching for I/O on these leaf devices. The kernel counts a process's bytes, but not their device. If
+    /// no process that moved any has a file on one of the devices, the bytes went elsewhere. Kernel threads that work
+    /// for others are skipped, and without devices nothing is reported.
     pub fn start_on(leaves: &[String], census: &Census) -> IoWatch {
         let before = if leaves.is_empty() { Snapshot::default() } else { census.io().clone() };
         IoWatch::new(&Sysroot::real(), before, Some(leaves.to_vec()))
@@ -106,17 +107,17 @@ impl IoWatch {
         }
     }
 
-    /// Tells which page faults of ended children each process had as the watch began: who has more later has waited for a
-    /// child, and has its bytes.
+    /// Sets the page faults of reaped children of each process at the start. A process with more of them later has
+    /// reaped a child, and has its bytes.
     pub fn set_child_faults(&mut self, child_faults: BTreeMap<u32, u64>) {
         self.child_faults = child_faults;
     }
 
-    /// Who did I/O since the last such call, or since the start; the next counts from here. Everybody is named, Plumb and the
-    /// kernel's threads (in brackets, as `ps` has them) too: the largest first.
+    /// Returns the processes that did I/O since the last call or since the start, the largest first. Includes Plumb
+    /// and the kernel's threads (in brackets, as in `ps`).
     ///
-    /// When a parent has waited for a child, the kernel counts the child's I/O to the parent. What was reported of the child
-    /// already is not told again; what remains is of children that nobody saw.
+    /// When a parent has waited for a child, the kernel adds the child's I/O to the parent's. I/O already reported
+    /// for the child is subtracted; the rest is of unseen children.
     pub fn advance(&mut self) -> Everyone {
         let after = Snapshot::of(&self.sys, census::pids(&self.sys));
         let inherited = self.inherited(&after);
@@ -124,13 +125,13 @@ impl IoWatch {
             .by_pid
             .iter()
             .filter_map(|(pid, now)| {
-                let Moved { stat, mut io } = self.moved(*pid, *now)?;
-                if let Some(told) = inherited.get(pid)
-                    && io.read_bytes >= told.read
-                    && io.write_bytes >= told.written
+                let Moved { stat, mut io } = self.io_since_start(*pid, *now)?;
+                if let Some(known) = inherited.get(pid)
+                    && io.read_bytes >= known.read
+                    && io.write_bytes >= known.written
                 {
-                    io.read_bytes -= told.read;
-                    io.write_bytes -= told.written;
+                    io.read_bytes -= known.read;
+                    io.write_bytes -= known.written;
                 }
                 if stat.is_kernel_thread {
                     io.command = format!("[{}]", io.command);
@@ -145,7 +146,7 @@ impl IoWatch {
         seen
     }
 
-    /// What ended children had done when they were last seen, by their parents.
+    /// Returns the last known I/O of ended children, by parent.
     fn inherited(&self, after: &Snapshot) -> BTreeMap<u32, Bytes> {
         let mut inherited: BTreeMap<u32, Bytes> = BTreeMap::new();
         for (pid, before) in self.before.by_pid.iter().filter(|(pid, _)| !after.by_pid.contains_key(pid)) {
@@ -158,7 +159,7 @@ impl IoWatch {
         inherited
     }
 
-    /// Whose children those are that did any I/O: asked once of each, while it is there.
+    /// Reads the parent of each process that did I/O: once, while the process exists.
     fn learn_parents(&mut self) {
         let before = &self.before.by_pid;
         self.parents.retain(|pid, _| before.contains_key(pid));
@@ -175,14 +176,14 @@ impl IoWatch {
         }
     }
 
-    /// The processes that did I/O since (on the devices in question, as far as that can be seen), apart from `own`, their
-    /// children, and kernel threads that work on behalf of others (writeback, journals, loop devices): the largest first,
-    /// at most five.
+    /// Returns the processes that did I/O since the start, on the watched devices as far as that is visible;
+    /// the largest first, at most five. Excludes `own`, their children, and kernel threads that work for
+    /// others (writeback, journals, loop devices).
     pub fn finish(mut self, own: &[u32], census: &Census) -> OthersSeen {
         self.so_far(own, census)
     }
 
-    /// As [`IoWatch::finish`], while the watch goes on. Reads a file for each process: not for every second.
+    /// Like [`IoWatch::finish`], but the watch goes on. Reads a file for each process: not for every second.
     pub fn so_far(&mut self, own: &[u32], census: &Census) -> OthersSeen {
         if self.devices.as_ref().is_some_and(Vec::is_empty) {
             return OthersSeen { named: Seen::no("no block device is below the targets"), hidden: None };
@@ -216,38 +217,37 @@ impl IoWatch {
         }
     }
 
-    /// Takes what ended children of a process did, as far as an earlier look met them, out of its own: the kernel has added
-    /// it there.
+    /// Subtracts the known I/O of ended children from their parent's, where the kernel has added it.
     fn ended_children(&self, parent: &mut ProcessIo, after: &Snapshot) -> Vec<ProcessIo> {
         if !parent.with_children {
             return Vec::new();
         }
         let ended = self.met.iter().filter(|(pid, met)| met.parent == parent.pid && !after.by_pid.contains_key(pid));
-        let told = ended.map(|(pid, met)| {
+        let named = ended.map(|(pid, met)| {
             let (read, written) = (met.bytes.read.min(parent.read_bytes), met.bytes.written.min(parent.write_bytes));
             parent.read_bytes -= read;
             parent.write_bytes -= written;
             let (command, with_children) = (met.command.clone(), false);
             ProcessIo { pid: *pid, command, read_bytes: read, write_bytes: written, with_children }
         });
-        told.collect()
+        named.collect()
     }
 
     fn since(&self, pid: u32, now: Bytes, own: &[u32]) -> Option<Moved> {
-        let moved = self.moved(pid, now)?;
+        let moved = self.io_since_start(pid, now)?;
         let stat = &moved.stat;
-        if stat.is_kernel_thread && !works_for_itself(&stat.command) {
+        if stat.is_kernel_thread && !has_own_work(&stat.command) {
             return None;
         }
-        // Workers may be processes of their own.
+        // Workers may be separate processes.
         if own.contains(&stat.parent) || stat.parent == std::process::id() {
             return None;
         }
         Some(moved)
     }
 
-    /// What a process moved since, if anything.
-    fn moved(&self, pid: u32, now: Bytes) -> Option<Moved> {
+    /// Returns the I/O of a process since the start, if any.
+    fn io_since_start(&self, pid: u32, now: Bytes) -> Option<Moved> {
         let before = self.before.by_pid.get(&pid).copied().unwrap_or(Bytes { read: 0, written: 0 });
         if now == before {
             return None;
@@ -259,7 +259,7 @@ impl IoWatch {
         let (read_bytes, write_bytes) =
             (now.read.saturating_sub(before.read), now.written.saturating_sub(before.written));
         let (command, had_faults) = (stat.command.clone(), self.child_faults.get(&pid).copied());
-        // Without an earlier reading nothing is known of a process, unless it is new.
+        // Without an earlier reading, this is unknown for a process unless it is new.
         let with_children = had_faults.or(is_new.then_some(0)).is_some_and(|had| stat.child_faults > had);
         (read_bytes + write_bytes > 0)
             .then_some(Moved { stat, io: ProcessIo { pid, command, read_bytes, write_bytes, with_children } })
@@ -272,18 +272,18 @@ struct Moved {
     io: ProcessIo,
 }
 
-/// Everybody's I/O between two looks.
+/// I/O of all processes between two readings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Everyone {
-    /// Who did any, the largest first.
+    /// Processes that did I/O, the largest first.
     pub processes: Vec<ProcessIo>,
-    /// How many processes could be looked at.
+    /// Number of processes that could be read.
     pub readable: usize,
-    /// How many are closed to this user.
+    /// Number of processes that this user may not read.
     pub closed: usize,
 }
 
-/// Who reads the I/O of other processes.
+/// Privilege of the reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reader {
     /// An ordinary user, who may read only their own processes.
@@ -292,8 +292,8 @@ enum Reader {
     Root,
 }
 
-/// Why nothing is known of others' I/O, and what helps. Root in a container is refused for want of `CAP_SYS_PTRACE`
-/// (proc_pid_io(5), ptrace(2)): to advise it to become root would be no help.
+/// Returns the reason why others' I/O is unknown, and a way out. In a container, root is refused without
+/// `CAP_SYS_PTRACE` (proc_pid_io(5), ptrace(2)): advice to become root would not help.
 fn hidden(unreadable: usize, all: usize, reader: Reader) -> String {
     let (from, way_out) = match reader {
         Reader::User => ("this user", "run as root to see all"),
@@ -305,25 +305,25 @@ fn hidden(unreadable: usize, all: usize, reader: Reader) -> String {
     }
 }
 
-/// Time since boot, in the ticks of processes' start times.
+/// Returns the time since boot, in the ticks of processes' start times.
 pub(crate) fn uptime_ticks(sys: &Sysroot) -> Option<u64> {
     let seconds = sys.line("/proc/uptime").and_then(|line| line.split(' ').next()?.parse::<f64>().ok())?;
     Some((seconds * platform::ticks_per_second() as f64) as u64)
 }
 
-/// Programs, and kernel threads that work for themselves.
+/// Returns programs, and kernel threads that work on their own account.
 fn movers(census: &Census) -> impl Iterator<Item = u32> {
     let threads = census.kernel_threads().unwrap_or_default().iter();
-    census.programs().iter().copied().chain(threads.filter(|one| works_for_itself(&one.name)).map(|one| one.pid))
+    census.programs().iter().copied().chain(threads.filter(|one| has_own_work(&one.name)).map(|one| one.pid))
 }
 
-/// Whether a kernel thread of this name does.
-fn works_for_itself(name: &str) -> bool {
+/// Whether a kernel thread of this name works on its own account.
+fn has_own_work(name: &str) -> bool {
     BACKGROUND.iter().any(|word| name.contains(word))
 }
 
 impl Snapshot {
-    /// Of these processes. What starts while they are read counts as new.
+    /// Reads these processes. A process that starts during the reading counts as new.
     fn of(sys: &Sysroot, pids: impl IntoIterator<Item = u32>) -> Snapshot {
         let mut seen = Snapshot { at_ticks: uptime_ticks(sys), ..Snapshot::default() };
         for pid in pids {
@@ -331,7 +331,7 @@ impl Snapshot {
                 Ok(io) => {
                     seen.by_pid.insert(pid, Bytes { read: io.read_bytes, written: io.write_bytes });
                 }
-                // One that has just ended is not closed to us.
+                // A process that has just ended is not unreadable.
                 Err(_) if !sys.exists(format!("/proc/{pid}")) => {}
                 Err(_) => seen.unreadable += 1,
             }
@@ -339,7 +339,7 @@ impl Snapshot {
         seen
     }
 
-    /// Of programs, and of kernel threads that work for themselves.
+    /// Reads programs, and kernel threads that work on their own account.
     pub(crate) fn of_movers(sys: &Sysroot, census: &Census) -> Snapshot {
         Snapshot::of(sys, movers(census))
     }
@@ -364,7 +364,7 @@ mod tests {
             .file(&format!("/proc/{pid}/io"), &io(1000, 1000));
     }
 
-    // Protects: who is named, who is not, and in which order.
+    // Protects: the selection and order of the reported processes.
     #[test]
     fn the_busiest_others() {
         let tree = Tree::new();
@@ -390,9 +390,9 @@ mod tests {
         );
     }
 
-    // Protects: looks follow one another, each counts from the last, and the kernel's threads are told from programs.
+    // Protects: each reading counts from the last, and the kernel's threads are distinguished from programs.
     #[test]
-    fn everyone_again_and_again() {
+    fn repeated_readings_count_from_the_last() {
         let tree = Tree::new();
         tree.file("/proc/uptime", "100.00 1.0\n");
         process(&tree, 10, "dd", 0, 5);
@@ -410,9 +410,9 @@ mod tests {
         assert_eq!(named(watch.advance()), []);
     }
 
-    // Protects: when a child has ended, what it did is not told a second time as its parent's.
+    // Protects: I/O of an ended child is not reported a second time for its parent.
     #[test]
-    fn what_a_child_did_is_told_once() {
+    fn io_of_a_child_is_reported_once() {
         let tree = Tree::new();
         tree.file("/proc/uptime", "100.00 1.0\n");
         process(&tree, 30, "bash", 0, 5);
@@ -421,7 +421,7 @@ mod tests {
         let mut watch = IoWatch::start_in(&tree.sys());
         tree.file("/proc/31/io", &io(1000, 51_000));
         assert_eq!(watch.advance().processes[0].write_bytes, 50_000);
-        // It wrote 7000 bytes more before it ended, which nobody saw.
+        // It wrote 7000 bytes more before it ended, which no reading saw.
         std::fs::remove_dir_all(tree.sys().locate("/proc/31")).unwrap();
         tree.file("/proc/30/io", &io(2000, 59_000));
         let seen = watch.advance().processes;
@@ -429,9 +429,9 @@ mod tests {
         assert_eq!((seen[0].read_bytes, seen[0].write_bytes), (0, 7000));
     }
 
-    // Protects: workers that are processes are not taken for somebody else.
+    // Protects: worker processes are not reported as others.
     #[test]
-    fn children_of_our_own_are_our_own() {
+    fn own_children_are_not_others() {
         let tree = Tree::new();
         tree.file("/proc/uptime", "100.00 1.0\n");
         let child = "21 (plumb) S 12 1 1 0 -1 0 0 0 0 0 1 2 3 4 20 0 1 0 5 1000 100\n";
@@ -442,9 +442,9 @@ mod tests {
         assert_eq!(watch.so_far(&[13], &Census::of(&tree.sys())).named.value().map(Vec::len), Some(1));
     }
 
-    // Protects: an ordinary user who sees only idle processes of their own does not get "nobody did anything".
+    // Protects: a user who sees only idle processes of their own does not get "no process did I/O".
     #[test]
-    fn the_unseen_is_said() {
+    fn unreadable_processes_are_reported() {
         let tree = Tree::new();
         process(&tree, 10, "mine", 0, 5);
         tree.file("/proc/20/stat", &stat("theirs", 0, 5));
@@ -467,18 +467,18 @@ mod tests {
 
     // Protects: root is not advised to become root.
     #[test]
-    fn the_way_to_see_all_suits_who_reads() {
+    fn the_way_out_depends_on_the_reader() {
         assert!(
             hidden(1, 9, Reader::User).ends_with("1 of 9 processes is hidden from this user; run as root to see all")
         );
-        let said = hidden(1, 9, Reader::Root);
-        assert!(said.contains("CAP_SYS_PTRACE; run on the host") && !said.contains("as root"), "{said}");
+        let hint = hidden(1, 9, Reader::Root);
+        assert!(hint.contains("CAP_SYS_PTRACE; run on the host") && !hint.contains("as root"), "{hint}");
     }
 
-    // Protects: a kernel thread that rebuilds is named also where threads are known as such; nobody is asked where there is no
-    // device.
+    // Protects: a rebuilding kernel thread is reported even if threads are distinguished; without
+    // devices no process is read.
     #[test]
-    fn known_kernel_threads_are_read_where_they_work_for_themselves() {
+    fn kernel_threads_with_their_own_work_are_read() {
         let tree = Tree::new();
         tree.file("/proc/2/comm", "kthreadd\n").file("/proc/2/task/2/children", "15 16 ");
         for (pid, name) in [(15, "kworker/u8:1"), (16, "md0_resync")] {
@@ -499,7 +499,7 @@ mod tests {
         assert!(nowhere.named.as_result().unwrap_err().contains("no block device"));
     }
 
-    // Protects: a shell that has waited for a program is not blamed for what the program wrote, and if no look met the
+    // Protects: a shell is not blamed for a program that it waited for. If no reading saw the
     // program, the finding says so.
     #[test]
     fn a_parent_is_not_blamed_for_its_ended_children() {
@@ -514,18 +514,18 @@ mod tests {
         let mut watch = IoWatch::start_in(&tree.sys());
         watch.set_child_faults([(10, 7), (20, 7)].into());
         tree.file("/proc/11/stat", &line("dd", 10, 0)).file("/proc/11/io", &io(0, 600));
-        let looked = watch.so_far(&[], &Census::of(&tree.sys())).named;
-        assert_eq!(looked.value().unwrap()[0].command, "dd");
-        // dd wrote 300 more and ended; another program ran from the second shell, which then became `sleep`.
+        let named = watch.so_far(&[], &Census::of(&tree.sys())).named;
+        assert_eq!(named.value().unwrap()[0].command, "dd");
+        // dd wrote 300 more and ended. Another program ran from the second shell, which then executed `sleep`.
         tree.remove("/proc/11").file("/proc/10/stat", &line("bash", 1, 90)).file("/proc/10/io", &io(0, 900));
         tree.file("/proc/20/stat", &line("sleep", 1, 80)).file("/proc/20/io", &io(0, 500));
         let seen = watch.finish(&[], &Census::of(&tree.sys())).named;
-        let told: Vec<(&str, u64, bool)> = seen
+        let found: Vec<(&str, u64, bool)> = seen
             .value()
             .unwrap()
             .iter()
             .map(|one| (one.command.as_str(), one.write_bytes, one.with_children))
             .collect();
-        assert_eq!(told, [("dd", 600, false), ("sleep", 500, true), ("bash", 300, true)]);
+        assert_eq!(found, [("dd", 600, false), ("sleep", 500, true), ("bash", 300, true)]);
     }
 }

@@ -1,7 +1,7 @@
-//! Times in which this process stood still: stopped by a signal, frozen, or on a machine that did not run.
+//! Detects pauses of this process: stopped by a signal, frozen, or on a machine that did not run.
 //!
-//! A thread sleeps for a short time again and again. If it oversleeps and did not wait on a run queue meanwhile, it was
-//! not allowed to run: a scheduler that is short of processors makes a thread wait there, and counts that.
+//! A thread repeatedly sleeps for a short time. If it oversleeps without waiting on a run queue, it was not allowed
+//! to run. A scheduler short of processors makes a thread wait there, and counts the wait.
 
 use crate::error::ProbeError;
 use crate::platform;
@@ -14,17 +14,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// The thread's sleep. cpulimit(1) stops its victim for parts of 100 ms.
+/// Sleep of the thread. cpulimit(1) stops its victim for parts of 100 ms.
 const TICK: Duration = Duration::from_millis(10);
-/// Shorter stops are not told from late timers.
+/// Minimum length of a stop. Shorter ones look like late timers.
 const STOPPED_NS: u64 = 10_000_000;
-/// Without a signal as a witness, only longer pauses count: a page fault or a late timer of the host takes less.
+/// Minimum length of a pause without a signal as evidence: a page fault or a late timer of the host takes less.
 const STALLED_NS: u64 = 100_000_000;
-/// A clock that went on by this while the other stood was not read late.
+/// If one clock advanced by this much while the other stood still, it was not just read late.
 const SUSPENDED_NS: u64 = 50_000_000;
-/// Ticks between two looks at stolen time.
+/// Number of ticks between two readings of stolen time.
 const STEAL_TICKS: u32 = 100;
-/// More pauses than this are added up in the last one.
+/// Maximum number of pauses kept. Further ones are added to the last.
 const KEPT: usize = 1000;
 
 /// Watches this process for pauses while it lives.
@@ -42,7 +42,7 @@ impl Drop for PauseWatch {
 }
 
 impl PauseWatch {
-    /// Begins to watch: call it as the clock starts.
+    /// Starts watching: call it as the clock starts.
     pub fn start() -> PauseWatch {
         platform::continues();
         let is_over = Arc::new(AtomicBool::new(false));
@@ -52,10 +52,12 @@ impl PauseWatch {
         PauseWatch { is_over, thread }
     }
 
-    /// The pauses since, in their order.
+    /// Returns the pauses since the start, in order.
     pub fn finish(mut self) -> Seen<Vec<Pause>> {
         self.is_over.store(true, Ordering::Release);
-        let Some(thread) = self.thread.take() else { return Seen::no("there was no thread to watch for pauses with") };
+        let Some(thread) = self.thread.take() else {
+            return Seen::no("the thread that watches for pauses could not be started");
+        };
         thread.thread().unpark();
         match thread.join() {
             Ok(seen) => seen.into(),
@@ -66,27 +68,28 @@ impl PauseWatch {
 
 fn watch(is_over: &AtomicBool, began_ns: u64) -> Result<Vec<Pause>, ProbeError> {
     let waits = OwnWaits::open()?;
-    let mut state = PausesFound::new(began_ns, waits.look()?, stolen_ns());
+    let mut state = PausesFound::new(began_ns, waits.read()?, stolen_ns());
     let mut ticks = 0;
     while !is_over.load(Ordering::Acquire) {
         thread::park_timeout(TICK);
-        let look = waits.look()?;
+        let read = waits.read()?;
         ticks += 1;
-        let is_late = state.overslept_ns(&look) >= STOPPED_NS;
+        let is_late = state.overslept_ns(&read) >= STOPPED_NS;
         let stolen_ns = (is_late || ticks % STEAL_TICKS == 0).then(stolen_ns).flatten();
-        state.see(look, stolen_ns);
+        state.see(read, stolen_ns);
     }
     Ok(state.pauses)
 }
 
-/// Stolen time of all processors, ns: a machine that its host did not run has some, where the host says so.
+/// Returns the stolen time of all processors in ns. Counts time in which the host did not run the machine,
+/// if the host reports it.
 fn stolen_ns() -> Option<u64> {
     let text = Sysroot::real().read("/proc/stat").ok()?;
     let ticks = crate::counters::cpu_ticks(&text).ok()?.steal;
     Some(ticks.saturating_mul(1_000_000_000 / platform::ticks_per_second().max(1)))
 }
 
-/// One look of the watching thread.
+/// One reading of the watching thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Look {
     monotonic_ns: u64,
@@ -105,14 +108,14 @@ impl OwnWaits {
     fn open() -> Result<OwnWaits, ProbeError> {
         let path = "/proc/thread-self/schedstat";
         let waits = OwnWaits { file: crate::read_only::open(path, OFlags::RDONLY).map_err(ProbeError::read(path))? };
-        // A thread that reads this has had a turn, unless nothing is counted.
+        // This thread must have had a turn to get here, unless the kernel does not count.
         match waits.numbers()? {
-            [_, 0] => Err(ProbeError::Unseeable("this kernel does not count what threads wait for processors")),
+            [_, 0] => Err(ProbeError::Unseeable("this kernel does not count how long threads wait for processors")),
             _ => Ok(waits),
         }
     }
 
-    /// Time that was waited, ns, and turns on a processor.
+    /// Returns the time waited in ns, and the turns on a processor.
     fn numbers(&self) -> Result<[u64; 2], ProbeError> {
         let mut text = [0u8; 64];
         let length = rustix::io::pread(&self.file, &mut text, 0).map_err(ProbeError::call("pread of schedstat"))?;
@@ -124,14 +127,14 @@ impl OwnWaits {
         }
     }
 
-    fn look(&self) -> Result<Look, ProbeError> {
+    fn read(&self) -> Result<Look, ProbeError> {
         let [waited_ns, _] = self.numbers()?;
         let (monotonic_ns, boot_ns) = platform::monotonic_and_boot();
         Ok(Look { monotonic_ns, boot_ns, waited_ns, continues: platform::continues() })
     }
 }
 
-/// The looks so far. Pure, so that tests own the time.
+/// The pauses found so far. Pure, so that tests control the time.
 struct PausesFound {
     began_ns: u64,
     last: Look,
@@ -155,7 +158,7 @@ impl PausesFound {
         let boot_ns = now.boot_ns.saturating_sub(self.last.boot_ns);
         let asleep_ns = boot_ns.saturating_sub(now.monotonic_ns.saturating_sub(self.last.monotonic_ns));
         let stolen = stolen_ns.zip(self.stolen_ns).map_or(0, |(now, before)| now.saturating_sub(before));
-        // A wait for a processor is the scheduler's doing, not a pause.
+        // Waiting for a processor is due to the scheduler, not a pause.
         let still_ns = overslept_ns.saturating_sub(waited_ns);
         let is_still = still_ns >= STOPPED_NS && still_ns > overslept_ns / 2;
         if asleep_ns >= SUSPENDED_NS {
@@ -212,9 +215,9 @@ mod tests {
         state.pauses.iter().map(|pause| (pause.cause, pause.length_ns / MS)).collect()
     }
 
-    // Protects: each cause has its own evidence, and a scheduler's delay is none of them.
+    // Protects: each cause has its own evidence, and a scheduler's delay is not a pause.
     #[test]
-    fn causes_are_told_apart() {
+    fn causes_are_distinguished() {
         let plain = Sleep { took: 10, ..Sleep::default() };
         assert_eq!(pauses(&[plain; 200]), []);
         let stopped = Sleep { took: 4010, continued: true, ..Sleep::default() };
@@ -229,11 +232,11 @@ mod tests {
         ] {
             assert_eq!(pauses(&[plain, delayed, plain]), []);
         }
-        // A continue without a stop, as a shell sends it to jobs that run.
+        // A continue without a stop, as shells send it to running jobs.
         assert_eq!(pauses(&[Sleep { continued: true, ..plain }]), []);
     }
 
-    // Protects: half the time in short stops is half the time, and the list has an end.
+    // Protects: half the time in short stops adds up to half the time, and the list is bounded.
     #[test]
     fn many_short_stops_add_up() {
         let cycle = [Sleep { took: 10, ..Sleep::default() }, Sleep { took: 60, continued: true, ..Sleep::default() }];
@@ -242,7 +245,7 @@ mod tests {
         assert_eq!(seen.iter().map(|(_, ms)| ms).sum::<u64>(), 2000 * 50);
     }
 
-    // Protects: on this very machine the thread begins, ends when it is asked to, and finds nothing impossible.
+    // Protects: on this machine the thread starts, ends when asked to, and finds nothing impossible.
     #[test]
     #[cfg(target_os = "linux")]
     fn this_machine() {

@@ -1,19 +1,19 @@
-//! `/proc/PID/stat`. Source: proc_pid_stat(5).
+//! Parses `/proc/PID/stat`. Source: proc_pid_stat(5).
 
 /// `PF_KTHREAD` of `include/linux/sched.h`.
 pub(crate) const KERNEL_THREAD: u64 = 0x0020_0000;
 
-/// A process or a thread, as the kernel describes it in one line.
+/// A process or thread, from the kernel's one-line description.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProcessStat {
     pub(crate) command: String,
     pub(crate) parent: u32,
     pub(crate) is_kernel_thread: bool,
-    /// Page faults of children that it has waited for: every program has some, so that they count ended children.
+    /// Page faults of reaped children. Every program has some, so they reveal reaped children.
     pub(crate) child_faults: u64,
     /// Processor time, in ticks.
     pub(crate) cpu_ticks: u64,
-    /// Processor time of children that it has waited for, in ticks.
+    /// Processor time of reaped children, in ticks.
     pub(crate) children_ticks: u64,
     pub(crate) threads: u64,
     /// Start, in ticks since boot.
@@ -22,8 +22,8 @@ pub(crate) struct ProcessStat {
     pub(crate) processor: Option<u32>,
 }
 
-/// Parses `pid (command) state ppid …`: the command may hold spaces and parentheses, so that it ends at the last one. Numbers
-/// in comments are those of the manual page.
+/// Parses `pid (command) state ppid …`. The command may contain spaces and parentheses, so it ends at the last
+/// parenthesis. Numbers in comments are those of the manual page.
 pub(crate) fn parse(text: &str) -> Option<ProcessStat> {
     let (head, rest) = text.rsplit_once(')')?;
     let command = head.split_once('(')?.1.to_owned();
@@ -60,7 +60,7 @@ mod tests {
     const REAL: &str = "22684 (a) b (c) R 22678 22684 22684 0 -1 4194304 102 7 1 2 13 14 15 16 20 0 3 0 92211407 \
                         5853184 467 18446744073709551615 1 2 3 4 5 0 0 0 0 0 0 0 17 1 0 0 0 0 0 0 0 0 0 0 0 0 0\n";
 
-    // Protects: the places of the fields, which the kernel does not name.
+    // Protects: the positions of the fields, which the kernel does not name.
     #[test]
     fn a_line_of_a_kernel() {
         let stat = parse(REAL).unwrap();
@@ -69,7 +69,7 @@ mod tests {
         assert_eq!((stat.threads, stat.start_ticks, stat.processor), (3, 92_211_407, Some(1)));
     }
 
-    // Protects: old kernels end before the processor; a line that is cut off or holds words is none.
+    // Protects: old kernels' lines end before the processor; a line that is truncated or contains words is rejected.
     #[test]
     fn short_and_hostile_lines() {
         let cut = REAL.split(' ').take(26).collect::<Vec<_>>().join(" ");
@@ -79,7 +79,7 @@ mod tests {
         }
     }
 
-    // Protects: this very process is read.
+    // Protects: this process can be read.
     #[test]
     #[cfg(target_os = "linux")]
     fn this_process() {

@@ -1,4 +1,5 @@
-//! Processor time by program while a phase ran. Sources: proc_stat(5), proc_pid_stat(5), Documentation/accounting/psi.rst.
+//! Processor time by program during a phase. Sources: proc_stat(5),
+//! proc_pid_stat(5), Documentation/accounting/psi.rst.
 
 use crate::census::Census;
 use crate::counters::{cpu_ticks_of, some_stall_us};
@@ -12,13 +13,13 @@ use plumb_result::{ProcessCpu, ProcessorUse, ProcessorsSeen, Seen};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// At most this many programs are named.
+/// Maximum number of programs to report.
 const NAMED_MAX: usize = 16;
-/// Threads of one program whose processors are read.
+/// Maximum number of threads per program whose processors are read.
 const THREADS_MAX: usize = 64;
-/// A program's time is counted in ticks, and one more or less is chance.
+/// A program's time is counted in ticks; a difference of one is chance.
 const CHANCE_TICKS: u64 = 1;
-/// Below this share of the processors' time, others cannot matter to C5, and are not read.
+/// Share of the processors' time below which other programs cannot matter to check C5, and are not read.
 const IDLE_SHARE: f64 = 0.01;
 
 /// Watches the processors that this process may use.
@@ -37,7 +38,7 @@ pub struct ProcessorWatch {
     group_pressure_us: Option<u64>,
 }
 
-/// Ticks of the allowed processors together.
+/// Sum of the ticks of all allowed processors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Sums {
     busy: u64,
@@ -46,7 +47,7 @@ struct Sums {
 }
 
 impl ProcessorWatch {
-    /// Begins to watch. Reads a file for each program: call it before the clock starts.
+    /// Starts watching. Reads a file for each program: call it before the clock starts.
     pub fn start(census: &Census, quotas: &QuotaFiles) -> ProcessorWatch {
         ProcessorWatch::start_in(&Sysroot::real(), platform::allowed_processors(), census, quotas)
     }
@@ -67,12 +68,12 @@ impl ProcessorWatch {
         }
     }
 
-    /// Page faults of ended children of each program, as the watch began.
+    /// Returns the page faults of reaped children of each program at the start.
     pub fn child_faults(&self) -> BTreeMap<u32, u64> {
         BTreeMap::from_iter(self.programs.iter().map(|(pid, stat)| (*pid, stat.child_faults)))
     }
 
-    /// Ends the watch. `own` are Plumb's processes; their children count as its own, too.
+    /// Ends the watch. `own` are Plumb's processes; their children count as its own too.
     pub fn finish(self, own: &[u32], census: &Census) -> ProcessorsSeen {
         let since = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before?));
         let sys = &self.sys;
@@ -110,7 +111,7 @@ impl ProcessorWatch {
         let spent = after
             .iter()
             .filter(|(pid, _)| !is_own(**pid))
-            .map(|(pid, stat)| (*pid, stat, self.spent(&after, *pid, stat)));
+            .map(|(pid, stat)| (*pid, stat, self.time_since_start(&after, *pid, stat)));
         let mut spent: Vec<(u32, &ProcessStat, Spent)> =
             spent.filter(|(_, _, spent)| spent.own + spent.children > CHANCE_TICKS).collect();
         spent.sort_by_key(|(_, _, spent)| std::cmp::Reverse(spent.own + spent.children));
@@ -118,7 +119,7 @@ impl ProcessorWatch {
         used.own_ns = after
             .iter()
             .filter(|(pid, _)| is_own(**pid))
-            .map(|(pid, stat)| self.spent(&after, *pid, stat))
+            .map(|(pid, stat)| self.time_since_start(&after, *pid, stat))
             .map(|spent| ns(spent.own + spent.children))
             .sum();
         used.others = spent
@@ -134,7 +135,7 @@ impl ProcessorWatch {
         Ok(used)
     }
 
-    /// Of the given processes alone, without a look at all others.
+    /// Returns the ticks of the given processes alone, without reading others.
     fn ticks_of_own(&self, own: &[u32]) -> u64 {
         let ticks = |pid: &u32| {
             let now = read(&self.sys, *pid)?;
@@ -147,9 +148,9 @@ impl ProcessorWatch {
         own.iter().filter_map(ticks).sum()
     }
 
-    /// Time of a process since, and of those of its children that began and ended meanwhile. Of children that were there
-    /// before, their time until then is subtracted.
-    fn spent(&self, after: &BTreeMap<u32, ProcessStat>, pid: u32, now: &ProcessStat) -> Spent {
+    /// Returns the time of a process since the start, and of its children that began and ended meanwhile. For
+    /// children from before, their earlier time is subtracted.
+    fn time_since_start(&self, after: &BTreeMap<u32, ProcessStat>, pid: u32, now: &ProcessStat) -> Spent {
         let is_new = self.at_ticks.is_some_and(|started| now.start_ticks > started);
         let Some(before) = self.programs.get(&pid).filter(|_| !is_new) else {
             return Spent { own: now.cpu_ticks, children: now.children_ticks };
@@ -163,7 +164,7 @@ impl ProcessorWatch {
     }
 }
 
-/// Ticks of a process, and of children that ended meanwhile.
+/// Ticks of a process, and of its children that ended meanwhile.
 #[derive(Debug, Clone, Copy)]
 struct Spent {
     own: u64,
@@ -172,7 +173,7 @@ struct Spent {
 
 fn is_descendant(all: &BTreeMap<u32, ProcessStat>, pid: u32, of: &[u32]) -> bool {
     let mut at = pid;
-    // Longer chains than there are processes are circles, which a list read piece by piece may show.
+    // A chain longer than the number of processes is a cycle, which can occur because the list is read piecemeal.
     for _ in 0..=all.len() {
         if of.contains(&at) {
             return true;
@@ -189,7 +190,7 @@ fn read(sys: &Sysroot, pid: u32) -> Option<ProcessStat> {
     process_stat::parse(&sys.read_one_piece(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// All programs; kernel threads work for those who ask for I/O, and are left out.
+/// Reads all programs. Skips kernel threads, which work for the requesters of I/O.
 fn stats(sys: &Sysroot, census: &Census) -> BTreeMap<u32, ProcessStat> {
     let read = |pid: &u32| Some((*pid, read(sys, *pid).filter(|stat| !stat.is_kernel_thread)?));
     BTreeMap::from_iter(census.programs().iter().filter_map(read))
@@ -213,7 +214,7 @@ fn pressure_us(sys: &Sysroot, file: PathBuf) -> Option<u64> {
     some_stall_us(&sys.read(file).ok()?)
 }
 
-/// The lines `cpuN` of the allowed processors.
+/// Sums the lines `cpuN` of the allowed processors.
 fn sums(sys: &Sysroot, allowed: Option<&[u32]>) -> Result<Sums, ProbeError> {
     let text = sys.read("/proc/stat")?;
     let mut sums = Sums { busy: 0, stolen: 0, processors: 0 };
@@ -282,7 +283,7 @@ mod tests {
         let quotas = QuotaFiles::find_in(&tree.sys());
         let mut watch = ProcessorWatch::start_in(&tree.sys(), Some(vec![1]), &Census::of(&tree.sys()), &quotas);
         watch.ticks_per_second = 100;
-        // The described machine's time passes when the test says so.
+        // On the described machine, time passes only when the test says so.
         watch.at_ns = watch.at_ns.saturating_sub(1_000_000_000);
         watch
     }
@@ -291,8 +292,8 @@ mod tests {
         watch.finish(&[50], &Census::of(&tree.sys())).used.value().unwrap().clone()
     }
 
-    // Protects: only allowed processors count; own processes and their children are left out; a parent that has waited is
-    // not charged with what the ended child had spent before; a tick is chance.
+    // Protects: only allowed processors count; own processes and their children are excluded; a parent is not charged
+    // with an ended child's earlier time; a tick is chance.
     #[test]
     fn time_by_owner() {
         let tree = machine(100);
@@ -311,7 +312,7 @@ mod tests {
             (54, "hog", 1, 650, 0),
             (55, "sleeper", 1, 8, 0),
         ]);
-        // `old` ended after 10 further ticks, and so did an unseen child, after 40.
+        // `old` ended after 10 further ticks, and an unseen child after 40.
         put_all(&[(52, "shell", 1, 0, 950)]);
         tree.remove("/proc/53");
         put_all(&[(56, "make", 1, 5, 20)]);
@@ -327,9 +328,9 @@ mod tests {
         assert_eq!(seen.others[0].processors, [1]);
     }
 
-    // Protects: if the processors were idle, no process is read, and the result is complete all the same.
+    // Protects: with idle processors no process is read, and the result is complete all the same.
     #[test]
-    fn idle_processors_name_nobody() {
+    fn idle_processors_report_no_programs() {
         let tree = machine(100);
         put(&tree, &Process { pid: 54, command: "hog", parent: 1, cpu: 5, children: 0 });
         let watch = watch(&tree);
@@ -337,7 +338,7 @@ mod tests {
         assert_eq!(finish(watch, &tree).others, []);
     }
 
-    // Protects: pressure is a difference, and absent files are said.
+    // Protects: pressure is a difference, and missing files are reported.
     #[test]
     fn pressure_and_absence() {
         let tree = machine(100);

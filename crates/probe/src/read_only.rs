@@ -19,16 +19,16 @@ fn reading(flags: OFlags) -> OFlags {
 /// Opens a path for reading, with further `flags` of open(2); flags for writing are dropped.
 ///
 /// # Errors
-/// The error that open(2) returned.
+/// Returns the error of open(2).
 #[expect(clippy::disallowed_methods, reason = "without any flag for writing")]
 pub fn open(path: impl rustix::path::Arg, flags: OFlags) -> Result<OwnedFd> {
     rustix::fs::open(path, reading(flags), Mode::empty())
 }
 
-/// Opens a path relative to a directory for reading, as [`open`] does.
+/// Opens a path relative to a directory for reading, like [`open`].
 ///
 /// # Errors
-/// The error that openat(2) returned.
+/// Returns the error of openat(2).
 #[expect(clippy::disallowed_methods, reason = "without any flag for writing")]
 pub fn openat(directory: impl AsFd, path: impl rustix::path::Arg, flags: OFlags) -> Result<OwnedFd> {
     rustix::fs::openat(directory, path, reading(flags), Mode::empty())

@@ -1,6 +1,6 @@
-//! What the page cache holds of a file: `cachestat(2)`, and `mincore(2)` where the kernel has no `cachestat`.
+//! Page cache residency of a file: `cachestat(2)`, or `mincore(2)` on kernels without `cachestat`.
 //!
-//! Looking changes nothing: no page is read, written or marked as used.
+//! The query has no side effects: no page is read, written or marked as used.
 #![allow(unsafe_code)]
 
 use crate::error::ProbeError;
@@ -14,7 +14,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 #[cfg(target_os = "linux")]
 const SYS_CACHESTAT: libc::c_long = 451;
 
-/// Most that is mapped at a time for `mincore`: it keeps the answer's vector at 256 KiB for 4 KiB pages.
+/// Maximum bytes mapped at a time for `mincore`: this keeps the result vector at 256 KiB for 4 KiB pages.
 const WINDOW_BYTES: u64 = 1 << 30;
 
 /// `struct cachestat_range`. Source: include/uapi/linux/mman.h.
@@ -36,15 +36,16 @@ struct Cachestat {
     nr_recently_evicted: u64,
 }
 
-/// How much of a regular file or block device the page cache holds, in bytes of whole pages, at most its length.
+/// Returns how much of a regular file or block device is in the page cache, in bytes of whole
+/// pages, at most its length.
 ///
-/// [`Seen::No`] where the kernel hides it: since Linux 5.2 (`mincore`) and 6.14 (`cachestat`) only the owner, root, and
-/// whoever may write a file is told.
+/// Returns [`Seen::No`] if the kernel hides it: since Linux 5.2 (`mincore`) and 6.14 (`cachestat`) only the owner,
+/// root, and users who may write the file can query it.
 pub fn of_fd(fd: BorrowedFd<'_>) -> Seen<Residency> {
-    look(fd, Means::Best).into()
+    read(fd, Means::Best).into()
 }
 
-/// The sum over several files. Not seen as soon as one of them was not seen; `dirty_known` only if it is for all.
+/// Sums several files. `Seen::No` if any of them is; `dirty_known` only if it is for all.
 pub fn sum(parts: impl IntoIterator<Item = Seen<Residency>>) -> Seen<Residency> {
     let mut total = Residency { dirty_known: true, ..Residency::default() };
     for part in parts {
@@ -62,7 +63,7 @@ pub fn sum(parts: impl IntoIterator<Item = Seen<Residency>>) -> Seen<Residency> 
     Seen::Yes(total)
 }
 
-/// Which system calls may be used.
+/// System calls that may be used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Means {
     /// `cachestat`, else `mincore`.
@@ -72,7 +73,7 @@ enum Means {
     Mincore,
 }
 
-fn look(fd: BorrowedFd<'_>, means: Means) -> Result<Residency, ProbeError> {
+fn read(fd: BorrowedFd<'_>, means: Means) -> Result<Residency, ProbeError> {
     let total_bytes = length(fd)?;
     if total_bytes == 0 {
         return Ok(Residency { dirty_known: true, ..Residency::default() });
@@ -81,7 +82,7 @@ fn look(fd: BorrowedFd<'_>, means: Means) -> Result<Residency, ProbeError> {
         match cachestat(fd) {
             Ok(stat) => {
                 let page_bytes = rustix::param::page_size() as u64;
-                // Large folios may reach beyond the end of the file.
+                // Large folios may extend beyond the end of the file.
                 let bytes = |pages: u64| pages.saturating_mul(page_bytes).min(total_bytes);
                 return Ok(Residency {
                     total_bytes,
@@ -91,14 +92,14 @@ fn look(fd: BorrowedFd<'_>, means: Means) -> Result<Residency, ProbeError> {
                     dirty_known: true,
                 });
             }
-            // ENOSYS: before Linux 6.5. EPERM: not told, or a seccomp filter that does not know the call.
-            // EOPNOTSUPP: hugetlbfs.
+            // ENOSYS: before Linux 6.5. EPERM: not permitted, or a seccomp filter that does not
+            // know the call. EOPNOTSUPP: hugetlbfs.
             Err(Errno::NOSYS | Errno::PERM | Errno::OPNOTSUPP) => {}
             Err(errno) => return Err(ProbeError::Call { call: "cachestat", errno }),
         }
     }
-    // To those who are not told, `mincore` says that everything is resident.
-    if !residency_is_told(fd)? {
+    // Without permission, `mincore` reports everything as resident.
+    if !is_residency_reported(fd)? {
         let why = "the kernel reports a file's residency only to its owner and to those who may write it";
         return Err(ProbeError::Unseeable(why));
     }
@@ -106,7 +107,7 @@ fn look(fd: BorrowedFd<'_>, means: Means) -> Result<Residency, ProbeError> {
     Ok(Residency { total_bytes, resident_bytes, ..Residency::default() })
 }
 
-/// Length of a regular file or block device, bytes.
+/// Returns the length of a regular file or block device in bytes.
 fn length(fd: BorrowedFd<'_>) -> Result<u64, ProbeError> {
     let (kind, size_bytes) = kind_and_size(fd)?;
     match kind {
@@ -121,8 +122,8 @@ fn length(fd: BorrowedFd<'_>) -> Result<u64, ProbeError> {
     }
 }
 
-/// Only what is needed is asked for: with the times of a file, as fstat(2) asks, the NFS client first writes back all its dirty
-/// pages, and there would be none left to count. Source: `nfs_getattr` in fs/nfs/inode.c.
+/// Requests only the needed fields. If times are requested, as by fstat(2), the NFS client first writes back all its
+/// dirty pages, and none would be left to count. Source: `nfs_getattr` in fs/nfs/inode.c.
 #[cfg(target_os = "linux")]
 fn kind_and_size(fd: BorrowedFd<'_>) -> Result<(FileType, u64), ProbeError> {
     use rustix::fs::{AtFlags, StatxFlags};
@@ -144,8 +145,8 @@ fn kind_and_size_by_fstat(fd: BorrowedFd<'_>) -> Result<(FileType, u64), ProbeEr
     Ok((FileType::from_raw_mode(stat.st_mode), stat.st_size.try_into().unwrap_or(0)))
 }
 
-/// Whether the kernel tells this process the truth about the file's pages: `can_do_mincore` in mm/mincore.c.
-fn residency_is_told(fd: BorrowedFd<'_>) -> Result<bool, ProbeError> {
+/// Whether the kernel reports the file's real residency to this process: `can_do_mincore` in mm/mincore.c.
+fn is_residency_reported(fd: BorrowedFd<'_>) -> Result<bool, ProbeError> {
     let stat = rustix::fs::fstat(fd).map_err(ProbeError::call("fstat"))?;
     let me = rustix::process::geteuid();
     if me.is_root() || stat.st_uid == me.as_raw() {
@@ -165,17 +166,17 @@ fn cachestat(fd: BorrowedFd<'_>) -> rustix::io::Result<Cachestat> {
     // A length of 0 means: to the end of the file.
     let range = CachestatRange { off: 0, len: 0 };
     let mut stat = Cachestat::default();
-    // SAFETY: both structures are laid out as the kernel's and live across the call; the call only writes `stat`.
+    // SAFETY: both structures have the kernel's layout and live across the call; the call only writes `stat`.
     let code = unsafe { libc::syscall(SYS_CACHESTAT, fd.as_raw_fd(), &raw const range, &raw mut stat, 0) };
     if code == 0 { Ok(stat) } else { Err(last_errno()) }
 }
 
-/// Why the last call of the C library's failed.
+/// Returns errno of the last C library call.
 fn last_errno() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
 }
 
-/// A mapping that is never touched, only asked about; unmapped on drop.
+/// A mapping that is never accessed, only queried; unmapped on drop.
 struct Window {
     start: *mut libc::c_void,
     length: usize,
@@ -229,7 +230,7 @@ mod tests {
     const LENGTH: u64 = 4 << 20;
 
     fn written_file() -> File {
-        // The build's own directory lies on a real file system more often than /tmp does.
+        // The build directory is more likely than /tmp to be on a real file system.
         let mut file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         file.write_all(&vec![7u8; LENGTH as usize]).unwrap();
         file
@@ -239,7 +240,7 @@ mod tests {
         file.sync_all().unwrap();
         for _ in 0..50 {
             rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
-            if look(file.as_fd(), Means::Mincore).unwrap().resident_bytes == 0 {
+            if read(file.as_fd(), Means::Mincore).unwrap().resident_bytes == 0 {
                 return;
             }
             std::thread::sleep(std::time::Duration::from_millis(20));
@@ -259,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn unwritten_pages_are_dirty_where_the_kernel_can_tell() {
+    fn unwritten_pages_are_dirty_if_the_kernel_reports_it() {
         let file = written_file();
         let seen = of_fd(file.as_fd());
         let seen = seen.value().expect("seen");
@@ -274,17 +275,17 @@ mod tests {
     }
 
     #[test]
-    fn mincore_agrees_with_cachestat_and_does_not_claim_to_know_dirt() {
+    fn mincore_agrees_with_cachestat_without_dirty_counts() {
         let file = written_file();
-        let old = look(file.as_fd(), Means::Mincore).unwrap();
+        let old = read(file.as_fd(), Means::Mincore).unwrap();
         assert_eq!(old.resident_bytes, LENGTH);
         assert!(!old.dirty_known);
         assert_eq!(old.dirty_bytes, 0);
         evict(&file);
         let mut byte = [0];
         std::os::unix::fs::FileExt::read_exact_at(&file, &mut byte, 0).unwrap();
-        let old = look(file.as_fd(), Means::Mincore).unwrap();
-        let new = look(file.as_fd(), Means::Best).unwrap();
+        let old = read(file.as_fd(), Means::Mincore).unwrap();
+        let new = read(file.as_fd(), Means::Best).unwrap();
         assert!(old.resident_bytes > 0 && old.resident_bytes < LENGTH);
         assert_eq!(old.resident_bytes, new.resident_bytes);
     }
@@ -295,7 +296,7 @@ mod tests {
         file.write_all(b"short").unwrap();
         let seen = of_fd(file.as_fd());
         assert_eq!(seen.value().expect("seen").resident_bytes, 5);
-        assert_eq!(look(file.as_fd(), Means::Mincore).unwrap().resident_bytes, 5);
+        assert_eq!(read(file.as_fd(), Means::Mincore).unwrap().resident_bytes, 5);
     }
 
     #[test]
@@ -304,13 +305,13 @@ mod tests {
         let length = 2 * WINDOW_BYTES + 12_288;
         file.set_len(length).unwrap();
         std::os::unix::fs::FileExt::write_all_at(&file, &[1; 4096], length - 4096).unwrap();
-        let seen = look(file.as_fd(), Means::Mincore).unwrap();
+        let seen = read(file.as_fd(), Means::Mincore).unwrap();
         assert_eq!(seen.total_bytes, length);
         assert!((4096..=1 << 20).contains(&seen.resident_bytes), "{seen:?}");
     }
 
     #[test]
-    fn what_has_no_pages_is_not_seen() {
+    fn files_without_pages_are_not_seen() {
         let (reader, _writer) = std::io::pipe().unwrap();
         assert!(matches!(of_fd(reader.as_fd()), Seen::No(_)));
     }

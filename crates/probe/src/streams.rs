@@ -1,7 +1,7 @@
-//! Which of the standard streams were open when the program started.
+//! Detects which of the standard streams were open when the program started.
 //!
-//! Rust's runtime opens `/dev/null` for those that were not, before `main`, so that no file that is opened later takes
-//! their number. From then on a tool that must say "Bad file descriptor" cannot see it any more; so it is noted before.
+//! Before `main`, Rust's runtime opens `/dev/null` for closed ones, so that no later file gets their number. A tool
+//! that must print "Bad file descriptor" could not detect this afterwards, so it is recorded earlier.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -20,18 +20,18 @@ pub enum Stream {
 /// A bit for each stream that was closed.
 static CLOSED: AtomicU32 = AtomicU32::new(0);
 
-/// Whether whoever started the program had closed this stream (`>&-`). Elsewhere than on Linux it is taken as open.
+/// Whether the parent process had closed this stream (`>&-`). On systems other than Linux, streams count as open.
 pub fn was_closed(stream: Stream) -> bool {
     #[cfg(target_os = "linux")]
-    // Whoever asks needs what notes it: the linker must not leave it out.
+    // Keeps the linker from dropping the initializer.
     std::hint::black_box(&NOTE);
     CLOSED.load(Ordering::Relaxed) & (1 << stream as u32) != 0
 }
 
-/// Called by the C library before `main`, glibc's and musl's alike, linked statically or not. Source: System V ABI,
-/// "Initialization and Termination Functions".
+/// Called by the C library before `main`, in glibc and musl, linked statically or dynamically. Source: System V
+/// ABI, "Initialization and Termination Functions".
 // SAFETY: the section holds pointers to functions, called once and in turn while there is one thread. This one makes
-// three system calls that take numbers only, and touches nothing that has yet to be set up.
+// three system calls that take only numbers, and touches nothing that is not initialized yet.
 #[cfg(target_os = "linux")]
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -40,7 +40,7 @@ static NOTE: extern "C" fn() = note;
 #[cfg(target_os = "linux")]
 extern "C" fn note() {
     for stream in [Stream::Input, Stream::Output, Stream::Error] {
-        // SAFETY: asks for the flags of a number; it may be nobody's.
+        // SAFETY: queries the flags of a number, which need not be an open descriptor.
         if unsafe { libc::fcntl(stream as libc::c_int, libc::F_GETFD) } == -1 {
             CLOSED.fetch_or(1 << stream as u32, Ordering::Relaxed);
         }

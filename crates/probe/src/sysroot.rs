@@ -1,4 +1,4 @@
-//! Where `/proc`, `/sys` and `/etc` are looked for.
+//! Root of `/proc`, `/sys` and `/etc`.
 
 use crate::error::ProbeError;
 use rustix::fs::OFlags;
@@ -9,20 +9,20 @@ use std::path::{Component, Path, PathBuf};
 /// Whether this system has `/proc` and `/sys`.
 pub(crate) const HAS_PROC: bool = cfg!(target_os = "linux");
 
-/// The tree that holds `/proc`, `/sys`, `/etc`, `/dev` and `/run`: the machine's own, or one of files that describes
-/// another machine.
+/// The tree with `/proc`, `/sys`, `/etc`, `/dev` and `/run`: the machine's own, or
+/// files that describe another machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sysroot {
     root: PathBuf,
 }
 
 impl Sysroot {
-    /// The running machine.
+    /// Returns the tree of the running machine.
     pub fn real() -> Sysroot {
         Sysroot { root: PathBuf::from("/") }
     }
 
-    /// A tree of files. System calls that would answer for the running machine are not made.
+    /// Returns a tree of files. System calls about the running machine are not made then.
     pub fn at(root: impl Into<PathBuf>) -> Sysroot {
         let root = root.into();
         Sysroot { root: root.canonicalize().unwrap_or(root) }
@@ -33,20 +33,20 @@ impl Sysroot {
         self.root == Path::new("/")
     }
 
-    /// Where the absolute path `path` lies.
+    /// Returns the real path of an absolute path in the tree.
     pub(crate) fn locate(&self, path: impl AsRef<Path>) -> PathBuf {
         let path = path.as_ref();
         self.root.join(path.strip_prefix("/").unwrap_or(path))
     }
 
-    /// A text file as it is; the error names the file and the reason.
+    /// Reads a text file; the error names the file and the reason.
     pub(crate) fn read(&self, path: impl AsRef<Path>) -> Result<String, ProbeError> {
         self.read_until(path.as_ref(), |_| false)
     }
 
-    /// A text file that the kernel hands out in one piece if it is asked for 4 KiB, as it does what it says of one process or
-    /// one setting (`single_open` of fs/seq_file.c, fs/kernfs/file.c). The second call, which would return nothing, is saved:
-    /// there are hundreds of such files around a run.
+    /// Reads a text file that the kernel returns in one piece of up to 4 KiB, such as files about one process or
+    /// setting (`single_open` of fs/seq_file.c, fs/kernfs/file.c). Saves the second call, which would return nothing:
+    /// a run reads hundreds of such files.
     pub(crate) fn read_one_piece(&self, path: impl AsRef<Path>) -> Result<String, ProbeError> {
         self.read_until(path.as_ref(), |_| true)
     }
@@ -59,19 +59,19 @@ impl Sysroot {
         }
     }
 
-    /// The first line of a text file, trimmed; `None` where there is none or it is empty.
+    /// Returns the first line of a text file, trimmed; `None` if it is missing or empty.
     pub(crate) fn line(&self, path: impl AsRef<Path>) -> Option<String> {
         let text = self.read_until(path.as_ref(), |begun| begun.contains(&b'\n')).ok()?;
         let line = text.lines().next()?.trim().to_owned();
         (!line.is_empty()).then_some(line)
     }
 
-    /// A file that holds one number.
+    /// Reads a file that contains one number.
     pub(crate) fn number<N: std::str::FromStr>(&self, path: impl AsRef<Path>) -> Option<N> {
         self.line(path)?.parse().ok()
     }
 
-    /// Names in a directory, sorted; empty where there is none.
+    /// Returns the names in a directory, sorted; empty if it does not exist.
     pub(crate) fn names(&self, path: impl AsRef<Path>) -> Vec<String> {
         let Ok(entries) = std::fs::read_dir(self.locate(path)) else { return Vec::new() };
         let mut names: Vec<String> =
@@ -80,20 +80,20 @@ impl Sysroot {
         names
     }
 
-    /// Whether something is there.
+    /// Whether the path exists.
     pub(crate) fn exists(&self, path: impl AsRef<Path>) -> bool {
         self.locate(path).exists()
     }
 
-    /// The last name of what a symbolic link leads to, as the name of a driver; `None` where there is no link.
+    /// Returns the last name of a symbolic link's target, such as a driver; `None` if there is no link.
     pub(crate) fn link_name(&self, path: impl AsRef<Path>) -> Option<String> {
         let target = std::fs::read_link(self.locate(path)).ok()?;
         Some(target.file_name()?.to_str()?.to_owned())
     }
 
-    /// What a link of sysfs leads to, as an absolute path inside the tree; `None` where nothing is there. The link's directory is one
-    /// without links above it, as `/sys/class/block`, and so is what the link says: one call tells, where [`Sysroot::resolve`]
-    /// makes one for each name on the way.
+    /// Returns the target of a sysfs link, as an absolute path inside the tree; `None` if it does not exist. Neither
+    /// the link's directory, such as `/sys/class/block`, nor its target may contain further links. Needs one call,
+    /// whereas [`Sysroot::resolve`] makes one for each component.
     pub(crate) fn follow(&self, link: impl AsRef<Path>) -> Option<PathBuf> {
         let link = link.as_ref();
         match std::fs::read_link(self.locate(link)) {
@@ -103,22 +103,22 @@ impl Sysroot {
         }
     }
 
-    /// The path with every symbolic link followed, as an absolute path inside the tree; `None` where nothing is there.
+    /// Resolves every symbolic link of a path, as an absolute path inside the tree; `None` if it does not exist.
     pub(crate) fn resolve(&self, path: impl AsRef<Path>) -> Option<PathBuf> {
         let real = self.locate(path).canonicalize().ok()?;
         Some(Path::new("/").join(real.strip_prefix(&self.root).ok()?))
     }
 }
 
-/// Nearly always it is UTF-8, and need not be copied.
+/// Nearly always valid UTF-8, which needs no copy.
 fn text_of(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-/// A file's content, or its beginning where that is enough. The kernel's own files say that they are 0 bytes long, so that
-/// `std::fs::read` would ask for 32 bytes at a time.
+/// Returns a file's content, or its beginning if that is enough. The kernel's own files report a length of 0, so
+/// `std::fs::read` would read 32 bytes at a time.
 fn read_file(path: &Path, is_enough: fn(&[u8]) -> bool) -> io::Result<Vec<u8>> {
-    // Not by `File`: some C libraries make a second call to have the file closed in other programs, as it is without.
+    // Not `File`: some C libraries make a second call for close-on-exec, which is set here already.
     let file = crate::read_only::open(path, OFlags::RDONLY)?;
     let mut piece = [0; 4096];
     let mut content = Vec::new();
@@ -135,7 +135,7 @@ fn read_file(path: &Path, is_enough: fn(&[u8]) -> bool) -> io::Result<Vec<u8>> {
     }
 }
 
-/// An absolute path without `.` and `..`, without looking at the file system.
+/// Normalizes `.` and `..` in an absolute path, without accessing the file system.
 pub(crate) fn lexical(path: &Path) -> PathBuf {
     let mut clean = PathBuf::from("/");
     for part in path.components() {
@@ -155,9 +155,9 @@ mod tests {
     use super::*;
     use crate::testtree::Tree;
 
-    // Protects: files longer than a piece are read to their end, and a line may be longer, too.
+    // Protects: files longer than a piece are read to their end, and so are long lines.
     #[test]
-    fn what_is_longer_than_a_piece_is_whole() {
+    fn long_files_are_read_completely() {
         let tree = Tree::new();
         let line = "x".repeat(5000);
         tree.file("/proc/long", &format!("{line}\n{line}"));
@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(sys.read_one_piece("/proc/long").unwrap().len(), 4096);
     }
 
-    // Protects: a fake machine must not leak the real one's files, and links stay inside the tree.
+    // Protects: a described machine does not expose the real one's files, and links stay inside the tree.
     #[test]
     fn paths_stay_inside_the_tree() {
         let tree = Tree::new();

@@ -3,7 +3,7 @@
 use crate::Sysroot;
 use std::path::PathBuf;
 
-/// A temporary tree; it goes away when dropped.
+/// A temporary tree, removed on drop.
 pub(crate) struct Tree {
     directory: tempfile::TempDir,
 }
@@ -28,7 +28,7 @@ impl Tree {
         self
     }
 
-    /// Takes away a file, or a directory with all that is in it.
+    /// Removes a file, or a directory with its contents.
     pub(crate) fn remove(&self, path: &str) -> &Tree {
         let place = self.place(path);
         let removed = if place.is_dir() { std::fs::remove_dir_all(place) } else { std::fs::remove_file(place) };
@@ -46,7 +46,7 @@ impl Tree {
         self
     }
 
-    /// A block device at `place` under `/sys/devices`, with the links that the kernel makes for it.
+    /// Adds a block device at `place` under `/sys/devices`, with the kernel's links.
     pub(crate) fn block(&self, place: &str, number: &str, sectors: u64) -> &Tree {
         let name = place.rsplit('/').next().expect("a name");
         self.file(&format!("/sys/devices/{place}/dev"), &format!("{number}\n"))
@@ -55,7 +55,7 @@ impl Tree {
             .link(&format!("/sys/class/block/{name}"), &format!("../../devices/{place}"))
     }
 
-    /// Says that `upper` (a place) stands on `lower` (another).
+    /// Declares that the device at `upper` is built on the one at `lower`.
     pub(crate) fn slave(&self, upper: &str, lower: &str) -> &Tree {
         let name = lower.rsplit('/').next().expect("a name");
         let up = "../".repeat(upper.split('/').count() + 1);

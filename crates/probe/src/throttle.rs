@@ -1,5 +1,6 @@
-//! What limits from outside do while a phase runs: the CPU quota of control groups, and network links. Sources: the
-//! kernel's Documentation/scheduler/sched-bwc.rst and Documentation/admin-guide/cgroup-v2.rst (`cpu.stat`),
+//! External limits during a phase: the CPU quota of control groups, and network
+//! links. Sources: the kernel's Documentation/scheduler/sched-bwc.rst and
+//! Documentation/admin-guide/cgroup-v2.rst (`cpu.stat`),
 //! Documentation/ABI/testing/sysfs-class-net and sysfs-class-net-statistics.
 
 use crate::cgroup::{groups, memberships};
@@ -9,16 +10,16 @@ use crate::sysroot::Sysroot;
 use plumb_result::{CpuQuota, LimitsSeen, NetworkLink, Seen};
 use std::path::PathBuf;
 
-/// Whether the network is worth a look.
+/// Whether to watch the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Network {
-    /// A target lies behind it.
+    /// A target is on the network.
     Watched,
-    /// No target does.
+    /// No target is on the network.
     Ignored,
 }
 
-/// Watches the limits from outside.
+/// Watches external limits.
 #[derive(Debug)]
 pub struct LimitWatch {
     sys: Sysroot,
@@ -29,7 +30,7 @@ pub struct LimitWatch {
 }
 
 impl LimitWatch {
-    /// Begins to watch. Reads a few small files: call it as the clock starts.
+    /// Starts watching. Reads a few small files: call it as the clock starts.
     pub fn start(files: QuotaFiles, network: Network) -> LimitWatch {
         LimitWatch::start_in(&Sysroot::real(), files, network)
     }
@@ -40,7 +41,7 @@ impl LimitWatch {
         LimitWatch { sys: sys.clone(), stats, quota, network, links }
     }
 
-    /// What has happened since.
+    /// Returns the changes since the start.
     pub fn finish(self) -> LimitsSeen {
         let cpu_quota = match &self.stats.0 {
             Err(reason) => Seen::no(reason),
@@ -57,7 +58,7 @@ impl LimitWatch {
             }
         };
         let network = match self.network {
-            Network::Ignored => Seen::no("no target is behind a network"),
+            Network::Ignored => Seen::no("no target is on a network"),
             Network::Watched => {
                 let before = |link: &NetworkLink| self.links.iter().find(|other| other.name == link.name);
                 let since = links(&self.sys).into_iter().filter_map(|link| {
@@ -75,12 +76,12 @@ impl LimitWatch {
     }
 }
 
-/// Where the quotas of this process are: `cpu.stat` of its control group and of those above it, or why there is none.
+/// Quotas of this process: `cpu.stat` of its control group and of those above it, or the reason why there is none.
 #[derive(Debug, Clone)]
 pub struct QuotaFiles(Result<Vec<PathBuf>, String>);
 
 impl QuotaFiles {
-    /// Looks for them. It stays so for a run: reads a list of mounts, before the clock starts.
+    /// Finds the files. Done once per run, before the clock starts, since it reads the mount table.
     pub fn find() -> QuotaFiles {
         QuotaFiles::find_in(&Sysroot::real())
     }
@@ -89,14 +90,15 @@ impl QuotaFiles {
         QuotaFiles(quota_files(sys).map_err(|error| error.to_string()))
     }
 
-    /// `cpu.pressure` of the lowest group that has one. Source: Documentation/accounting/psi.rst, "Cgroup2 interface".
+    /// Returns `cpu.pressure` of the lowest group that has one. Source:
+    /// Documentation/accounting/psi.rst, "Cgroup2 interface".
     pub(crate) fn pressure_file(&self, sys: &Sysroot) -> Option<PathBuf> {
         let files = self.0.as_ref().ok()?;
         files.iter().map(|file| file.with_file_name("cpu.pressure")).find(|file| sys.exists(file))
     }
 }
 
-/// The `cpu.stat` of every group that this process is in, of v2 or of the v1 controller `cpu`.
+/// Returns the `cpu.stat` of every group of this process, of v2 or of the v1 controller `cpu`.
 fn quota_files(sys: &Sysroot) -> Result<Vec<PathBuf>, ProbeError> {
     let own = memberships(&sys.read("/proc/self/cgroup")?);
     let mounts = mounts::control_groups(&sys.read("/proc/self/mountinfo")?);
@@ -119,7 +121,7 @@ fn quota_files(sys: &Sysroot) -> Result<Vec<PathBuf>, ProbeError> {
     }
 }
 
-/// A group without a quota has no such lines, and has not been held back. v1 counts the time in ns, v2 in µs.
+/// A group without a quota has no such lines, and was not throttled. v1 counts the time in ns, v2 in µs.
 fn quota_of(sys: &Sysroot, file: &PathBuf) -> CpuQuota {
     let text = sys.read(file).unwrap_or_default();
     let field = |key: &str| -> Option<u64> {
@@ -132,7 +134,7 @@ fn quota_of(sys: &Sysroot, file: &PathBuf) -> CpuQuota {
     }
 }
 
-/// Links that stand for hardware: those with a `device`. `speed` is in Mbit/s, and -1 or unreadable where it is unknown.
+/// Returns hardware links: those with a `device`. `speed` is in Mbit/s, and -1 or unreadable if unknown.
 fn links(sys: &Sysroot) -> Vec<NetworkLink> {
     let of = |name: &String| {
         let directory = PathBuf::from("/sys/class/net").join(name);
@@ -158,7 +160,7 @@ mod tests {
     const V2: &str = "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
     const V1: &str = "31 1 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n";
 
-    // Protects: the group that is held back counts, however deep the process lies below it, in both forms.
+    // Protects: the throttled group counts, however deep the process is below it, in both formats.
     #[test]
     fn throttled_periods_of_v1_and_v2() {
         for (membership, mount, directory, words) in [
@@ -185,9 +187,9 @@ mod tests {
         }
     }
 
-    // Protects: no cgroups at all is a reason, not a zero.
+    // Protects: without cgroups there is a reason, not a zero.
     #[test]
-    fn without_control_groups_nothing_is_claimed() {
+    fn without_control_groups_no_throttling_is_reported() {
         let tree = Tree::new();
         let reason = |tree: &Tree| {
             let seen = LimitWatch::start_in(&tree.sys(), QuotaFiles::find_in(&tree.sys()), Network::Ignored).finish();
@@ -198,7 +200,7 @@ mod tests {
         assert!(reason(&tree).contains("cpu.stat"));
     }
 
-    // Protects: loopback and bridges are no hardware, and an unknown speed (-1) is unknown.
+    // Protects: loopback and bridges are not hardware, and a speed of -1 is unknown.
     #[test]
     fn only_hardware_links_count() {
         let tree = Tree::new();

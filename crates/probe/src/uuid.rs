@@ -1,6 +1,6 @@
-//! UUIDs as text.
+//! Text form of UUIDs.
 
-/// Sixteen bytes in the notation of RFC 9562.
+/// Formats sixteen bytes in the notation of RFC 9562.
 pub(crate) fn uuid_text(bytes: &[u8; 16]) -> String {
     let mut text = String::with_capacity(36);
     for (at, byte) in bytes.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Certificates that sign themselves. They say nothing about whom they belong to; their fingerprints do.
+//! Self-signed certificates. A certificate does not identify its owner; its fingerprint does.
 
 use crate::text::{Hex, bytes_of};
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, PKCS_ED25519};
@@ -6,18 +6,18 @@ use rustls::pki_types::CertificateDer;
 use sha2::{Digest, Sha256};
 use zeroize::{Zeroize, Zeroizing};
 
-/// A new private key, and the certificate that it signed for itself.
+/// A new private key and its self-signed certificate.
 pub(crate) struct Made {
-    /// PKCS #8, DER.
+    /// Private key in PKCS #8, DER-encoded.
     pub key: Zeroizing<Vec<u8>>,
-    /// X.509, DER.
+    /// Certificate in X.509, DER-encoded.
     pub certificate: CertificateDer<'static>,
 }
 
-/// Makes a key (Ed25519) and its certificate, which never ends.
+/// Generates an Ed25519 key and its certificate, which does not expire.
 ///
 /// # Errors
-/// The system has no random numbers.
+/// Returns an error if the system has no random numbers.
 pub(crate) fn make() -> Result<Made, rcgen::Error> {
     let mut keys = KeyPair::generate_for(&PKCS_ED25519)?;
     let mut params = CertificateParams::default();
@@ -29,17 +29,17 @@ pub(crate) fn make() -> Result<Made, rcgen::Error> {
     Ok(Made { key, certificate })
 }
 
-/// SHA-256 of a certificate: what the other end is known by.
+/// SHA-256 of a certificate. Identifies the peer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
-    /// Of a certificate.
+    /// Computes the fingerprint of a DER-encoded certificate.
     pub fn of(certificate: &[u8]) -> Fingerprint {
         Fingerprint(Sha256::digest(certificate).into())
     }
 
-    /// As it is printed here, or as `openssl x509 -fingerprint -sha256` prints it.
+    /// Parses the form that this type's `Display` prints, or the one that `openssl x509 -fingerprint -sha256` prints.
     pub fn read(text: &str) -> Option<Fingerprint> {
         let digits: String = text.strip_prefix("sha256:").unwrap_or(text).chars().filter(|&c| c != ':').collect();
         bytes_of(&digits).map(|bytes| Fingerprint(*bytes))
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fingerprint_is_read_in_both_spellings() {
+    fn both_spellings_of_a_fingerprint_parse() {
         let print = Fingerprint::of(b"");
         let plain = print.to_string();
         let upper = plain.trim_start_matches("sha256:").to_uppercase();

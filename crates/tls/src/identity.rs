@@ -1,4 +1,4 @@
-//! Keys and tokens, and the files that hold them.
+//! Keys and tokens, and the files that store them.
 
 use crate::certificate::{self, Fingerprint, Made};
 use crate::random;
@@ -15,12 +15,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// Longest file of keys.
+/// Maximum size of a key file, in bytes.
 const FILE_BYTES_MAX: u64 = 4096;
 
-/// What a server is: its key, and the token that its clients know.
+/// A server's key and certificate, and the token that its clients know.
 pub struct Identity {
-    /// PKCS #8, DER.
+    /// Private key in PKCS #8, DER-encoded.
     key: Zeroizing<Vec<u8>>,
     certificate: CertificateDer<'static>,
     fingerprint: Fingerprint,
@@ -28,49 +28,37 @@ pub struct Identity {
     pub(crate) config: Arc<ServerConfig>,
 }
 
-/// What a client knows of a server.
+/// A client's knowledge of a server: fingerprint and token.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Trust {
-    /// Of the server's certificate.
+    /// Fingerprint of the server's certificate.
     pub fingerprint: Fingerprint,
     pub(crate) token: Zeroizing<[u8; 32]>,
 }
 
-/// Why there are no keys.
+/// Error from creating, saving or loading keys.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
     /// The file cannot be read or written.
     #[error("{}: {error}", path.display())]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
-    /// There is one already, which is not overwritten.
-    #[error("{} exists already; remove it to make new keys, which ends the use of the old ones", path.display())]
-    Exists {
-        /// Which.
-        path: PathBuf,
-    },
-    /// Others may read it.
+    File { path: PathBuf, error: io::Error },
+    /// The file exists already and is not overwritten.
+    #[error("{} exists already; remove it to make new keys, which invalidates the old ones", path.display())]
+    Exists { path: PathBuf },
+    /// Other users may read the file.
     #[error("{} may be read by others; run `chmod 600 {}`", path.display(), path.display())]
-    Open {
-        /// Which.
-        path: PathBuf,
-    },
-    /// It lacks something, or something in it is malformed.
+    Open { path: PathBuf },
+    /// An entry of the file is missing or malformed.
     #[error("{}: `{key} = …` is missing or malformed: {expected}", path.display())]
     Malformed {
-        /// Which.
         path: PathBuf,
-        /// What of it.
+        /// Name of the missing or malformed entry.
         key: &'static str,
-        /// What is there in a sound one.
+        /// Description of a valid value.
         expected: &'static str,
     },
-    /// The system has no random numbers, or rustls does not take ours.
-    #[error("keys cannot be made: {0}")]
+    /// The system has no random numbers, or rustls rejects the new key.
+    #[error("cannot make keys: {0}")]
     Make(String),
 }
 
@@ -87,10 +75,10 @@ impl std::fmt::Debug for Trust {
 }
 
 impl Identity {
-    /// A new key and a new token.
+    /// Generates a new key and a new token.
     ///
     /// # Errors
-    /// A system without random numbers.
+    /// Returns an error if the system has no random numbers.
     pub fn make() -> Result<Identity, KeyError> {
         let mut token = Zeroizing::new([0; 32]);
         random(&mut *token).map_err(|error| KeyError::Make(error.to_string()))?;
@@ -103,37 +91,37 @@ impl Identity {
         let fingerprint = Fingerprint::of(&certificate);
         let provider = Arc::new(ring::default_provider());
         let builder = ServerConfig::builder_with_provider(provider).with_protocol_versions(&[&TLS13])?;
-        // A borrowed key leaves no second copy of its file's bytes in freed memory. ring keeps the key itself, and does not
-        // overwrite it.
+        // Borrowing the key leaves no second copy of the file's bytes in freed memory. ring keeps its own copy of the
+        // key and does not overwrite it.
         let signs = ring::sign::any_eddsa_type(&PrivatePkcs8KeyDer::from(key.as_slice()))?;
         let certified = CertifiedKey::new(vec![certificate.clone()], signs);
         certified.keys_match()?;
         let mut config = builder.with_no_client_auth().with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
-        // Each session is one of its own.
+        // Disable session resumption: each connection does a full handshake.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
         Ok(Identity { key, certificate, fingerprint, token, config: Arc::new(config) })
     }
 
-    /// What clients need.
+    /// Returns the fingerprint and the token that clients need.
     pub fn trust(&self) -> Trust {
         Trust { fingerprint: self.fingerprint, token: self.token.clone() }
     }
 
-    /// Writes it to a new file that only this user can read.
+    /// Writes the identity to a new file that only this user can read.
     ///
     /// # Errors
-    /// Where there is such a file, or it cannot be written.
+    /// Returns an error if the file exists or cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), KeyError> {
         let (key, certificate, token) = (Hex(&self.key), Hex(&self.certificate), Hex(&*self.token));
         let about = "# Private: the key (PKCS #8), the certificate (X.509) and the token of a server of Plumb.";
         write_secret(path, format_args!("{about}\nkey = {key}\ncertificate = {certificate}\ntoken = {token}\n"))
     }
 
-    /// Reads what [`Identity::save`] wrote.
+    /// Reads a file that [`Identity::save`] wrote.
     ///
     /// # Errors
-    /// A file that is not there, that others may read, or that is malformed.
+    /// Returns an error if the file does not exist, is readable by other users, or is malformed.
     pub fn load(path: &Path) -> Result<Identity, KeyError> {
         const OLD: &str =
             "hexadecimal digits of a certificate. Earlier versions wrote none: remove the file and make new keys";
@@ -149,20 +137,20 @@ impl Identity {
 }
 
 impl Trust {
-    /// Writes it to a new file that only this user can read.
+    /// Writes the fingerprint and the token to a new file that only this user can read.
     ///
     /// # Errors
-    /// Where there is such a file, or it cannot be written.
+    /// Returns an error if the file exists or cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), KeyError> {
         let (fingerprint, token) = (self.fingerprint, Hex(&*self.token));
         let about = "# Private: what a client of Plumb knows its server by, and the token.";
         write_secret(path, format_args!("{about}\nfingerprint = {fingerprint}\ntoken = {token}\n"))
     }
 
-    /// Reads what [`Trust::save`] wrote.
+    /// Reads a file that [`Trust::save`] wrote.
     ///
     /// # Errors
-    /// A file that is not there, that others may read, or that is malformed.
+    /// Returns an error if the file does not exist, is readable by other users, or is malformed.
     pub fn load(path: &Path) -> Result<Trust, KeyError> {
         let secret = Secret::read(path)?;
         let expected = "the SHA-256 of a certificate, such as sha256:41ab…, 64 digits";
@@ -174,7 +162,7 @@ impl Trust {
 
 #[expect(clippy::disallowed_methods, reason = "makes a new file (O_EXCL); this crate depends on no other")]
 fn write_secret(path: &Path, words: fmt::Arguments<'_>) -> Result<(), KeyError> {
-    // Never reallocated: a freed smaller buffer would still contain a part of the key.
+    // Allocated at full size: a reallocation would leave a part of the key in freed memory.
     let mut text = Zeroizing::new(String::with_capacity(FILE_BYTES_MAX as usize));
     let _ = text.write_fmt(words);
     let of = |error: io::Error| match error.kind() {
@@ -185,7 +173,7 @@ fn write_secret(path: &Path, words: fmt::Arguments<'_>) -> Result<(), KeyError> 
     file.write_all(text.as_bytes()).map_err(of)
 }
 
-/// A file of keys, as read.
+/// The contents of a key file.
 struct Secret<'a> {
     path: &'a Path,
     text: Zeroizing<String>,
@@ -223,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_read_as_they_are_written_and_belong_to_one_user() {
+    fn saved_files_load_again_and_only_their_owner_may_read_them() {
         let dir = tempfile::tempdir().expect("a directory");
         let [server, client] = ["server", "client"].map(|name| dir.path().join(name));
         let identity = Identity::make().expect("keys");
@@ -241,7 +229,7 @@ mod tests {
         assert!(matches!(Trust::load(&client), Err(KeyError::Open { .. })));
     }
 
-    // Protects keys in freed memory: every holder overwrites its key when it is dropped. Before, none did.
+    // Protects keys in freed memory: every holder overwrites its key when it is dropped. Earlier, none did.
     #[test]
     fn keys_are_overwritten_when_they_are_dropped() {
         fn key(_: &impl zeroize::ZeroizeOnDrop) {}
@@ -254,7 +242,7 @@ mod tests {
         assert!(*private != made.key, "they are random");
     }
 
-    // Protects users of key files from before certificates were in them: the message says what to do.
+    // Protects users of key files from before certificates were stored: the error explains how to fix them.
     #[test]
     fn a_file_without_a_certificate_or_with_another_key_is_refused() {
         let dir = tempfile::tempdir().expect("a directory");
@@ -277,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_malformed_file_is_named_with_what_is_wrong() {
+    fn the_error_names_a_malformed_file_and_its_entry() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("keys");
         let digits = "ab".repeat(32);

@@ -1,4 +1,4 @@
-//! A connection: its handshake, the proof of the token, and bytes until a deadline.
+//! A connection: the handshake, the proof of the token, and reads and writes with a deadline.
 
 use crate::certificate::Fingerprint;
 use crate::identity::{Identity, Trust};
@@ -22,59 +22,61 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use zeroize::Zeroizing;
 
-/// A handshake and the proof of the token take this long at most.
+/// Time limit for the handshake and the proof of the token.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The first byte of a client: a record of a handshake. Where other protocols share a port, it tells them apart.
+/// First byte that a client sends: the type of a handshake record. Distinguishes TLS from other
+/// protocols on the same port.
 pub const FIRST_BYTE: u8 = 0x16;
 
-/// Bytes that a handshake may have: a certificate of ours is about 300.
+/// Maximum size of a handshake, in bytes. Plumb's certificates have about 300.
 const HANDSHAKE_BYTES_MAX: usize = 16 << 10;
 
-/// Bytes of a nonce, and of a proof.
+/// Length of a nonce and of a proof, in bytes.
 const PROOF_BYTES: usize = 32;
 
-/// What is exported of a session. Source of the form: RFC 5705, 4.
+/// Label of the exported keying material. Source of the form: RFC 5705, section 4.
 const LABEL: &[u8] = b"EXPORTER-plumb-token";
 
-/// Why there is no connection.
+/// Error from establishing a connection.
 #[derive(Debug, thiserror::Error)]
 pub enum ChannelError {
-    /// The other end is not the one that is known.
-    #[error("its certificate has the fingerprint {found}, and {expected} was expected: it has new keys, or is another")]
+    /// The server's certificate is not the expected one.
+    #[error("its certificate has the fingerprint {found}, not {expected}: its keys changed, or it is another server")]
     Fingerprint {
-        /// What is known.
+        /// Fingerprint that the client trusts.
         expected: Fingerprint,
-        /// What is there.
+        /// Fingerprint that the server presented.
         found: Fingerprint,
     },
-    /// The other end does not know the token.
+    /// The peer does not know the token.
     #[error("the other end does not know the token")]
     Token,
-    /// The other end ended the connection instead of its proof.
+    /// The peer closed the connection instead of sending its proof.
     #[error("the other end refused the token")]
     Refused,
-    /// Too slow.
+    /// The handshake exceeded its time limit.
     #[error("the handshake took longer than {} s", PATIENCE.as_secs())]
     Slow,
-    /// Too long.
-    #[error("a handshake of more than {HANDSHAKE_BYTES_MAX} bytes")]
+    /// The handshake exceeded its size limit.
+    #[error("the handshake exceeds {HANDSHAKE_BYTES_MAX} bytes")]
     Long,
-    /// No TLS 1.3, or not with what both ends know.
+    /// The peer does not speak TLS 1.3, or the two share no cipher suite.
     #[error("the other end does not speak TLS 1.3 as Plumb does")]
     NotTls,
-    /// It ended the connection.
+    /// The peer closed the connection.
     #[error("the other end closed the connection during the handshake")]
     Closed,
-    /// No proof can be made with this token.
-    #[error("the token has a length that is not supported")]
+    /// The token has an unsupported length.
+    #[error("the token's length is not supported")]
     Key,
-    /// The system's.
+    /// The system reported an error.
     #[error("{0}")]
     Io(#[from] io::Error),
 }
 
-/// A connection that both ends have proven themselves on. Clones are the same connection: one may read while another writes.
+/// A connection whose two ends have authenticated each other. Clones share the connection: one
+/// can read while another writes.
 #[derive(Clone)]
 pub struct Channel {
     session: Arc<Session>,
@@ -93,15 +95,15 @@ impl std::fmt::Debug for Channel {
 }
 
 impl Channel {
-    /// The client's end of a connection. Both ends name the same `purpose`, for which alone it is good.
+    /// Opens the client's end of a connection. Both ends pass the same `purpose`; a proof is valid for no other.
     ///
     /// # Errors
-    /// Another server than the one that is known, or one that does not know the token; whatever breaks a handshake.
+    /// Returns an error if the server is not the trusted one, does not know the token, or the handshake fails.
     pub fn connect(socket: TcpStream, trust: &Trust, purpose: &str) -> Result<Channel, ChannelError> {
         Channel::greet(socket, trust)?.prove(&trust.token, purpose, Role::Client)
     }
 
-    /// A session with the server that is known, without the proofs.
+    /// Runs the TLS handshake with the trusted server, without the proofs.
     fn greet(socket: TcpStream, trust: &Trust) -> Result<Channel, ChannelError> {
         let provider = Arc::new(ring::default_provider());
         let found = OnceLock::new();
@@ -112,7 +114,7 @@ impl Channel {
         let mut config = builder.with_custom_certificate_verifier(verifier).with_no_client_auth();
         config.resumption = Resumption::disabled();
         config.enable_sni = false;
-        // What a certificate is made for does not matter, and is not sent.
+        // The certificate's name does not matter, and SNI is off.
         let name = ServerName::IpAddress(IpAddr::V4(Ipv4Addr::from([127, 0, 0, 1])));
         let tls = ClientConnection::new(Arc::new(config), name).map_err(|_| ChannelError::NotTls)?;
         let mut channel = Channel::new(socket, Connection::Client(tls), Instant::now() + PATIENCE)?;
@@ -125,18 +127,18 @@ impl Channel {
         Ok(channel)
     }
 
-    /// The server's end of one.
+    /// Opens the server's end of a connection.
     ///
     /// # Errors
-    /// A client that does not know the token; whatever breaks a handshake.
+    /// Returns an error if the client does not know the token, or the handshake fails.
     pub fn accept(socket: TcpStream, identity: &Identity, purpose: &str) -> Result<Channel, ChannelError> {
         Channel::accept_until(socket, identity, purpose, Instant::now() + PATIENCE)
     }
 
-    /// As [`Channel::accept`], with a deadline that the caller sets.
+    /// Like [`Channel::accept`], with a deadline that the caller sets.
     ///
     /// # Errors
-    /// As [`Channel::accept`].
+    /// Returns the same errors as [`Channel::accept`].
     pub fn accept_until(
         socket: TcpStream,
         identity: &Identity,
@@ -156,45 +158,46 @@ impl Channel {
         Ok(Channel { session, until: Some(until) })
     }
 
-    /// The socket below, for its addresses and options.
+    /// Returns the underlying socket, for its addresses and options.
     pub fn socket(&self) -> &TcpStream {
         &self.session.socket
     }
 
-    /// From now on, reads and writes of this clone fail with [`ErrorKind::TimedOut`] at this time; without one, they wait.
+    /// Makes reads and writes of this clone fail with [`ErrorKind::TimedOut`] after `until`. With
+    /// `None` they block without limit.
     pub fn set_deadline(&mut self, until: Option<Instant>) {
         self.until = until;
     }
 
-    /// Whether a read would return at once: there are bytes, or the end.
+    /// Returns `true` if a read would not block: there is data, or the stream has ended.
     ///
     /// # Errors
-    /// What a read would say.
+    /// Returns the error that a read would return.
     pub fn is_ready(&mut self) -> io::Result<bool> {
         let mut tls = self.session.lock();
-        let taken = self.session.take(&mut tls)?;
+        let received = self.session.receive(&mut tls)?;
         let state = tls.process_new_packets().map_err(broken)?;
-        Ok(state.plaintext_bytes_to_read() > 0 || state.peer_has_closed() || matches!(taken, Taken::End))
+        Ok(state.plaintext_bytes_to_read() > 0 || state.peer_has_closed() || matches!(received, Received::End))
     }
 
     fn shake_hands(&mut self) -> Result<(), ChannelError> {
         let mut left = HANDSHAKE_BYTES_MAX;
         loop {
             let mut tls = self.session.lock();
-            let wants_more = self.session.give(&mut tls).map_err(slow)?;
+            let wants_more = self.session.flush_pending(&mut tls).map_err(slow)?;
             if !tls.is_handshaking() && !wants_more {
                 return Ok(());
             }
             let mut wanted = if wants_more { PollFlags::OUT } else { PollFlags::IN };
             if !wants_more {
-                match self.session.take(&mut tls).map_err(slow)? {
-                    Taken::End => return Err(ChannelError::Closed),
-                    Taken::Nothing => {}
-                    Taken::Bytes(count) => {
+                match self.session.receive(&mut tls).map_err(slow)? {
+                    Received::End => return Err(ChannelError::Closed),
+                    Received::Nothing => {}
+                    Received::Bytes(count) => {
                         left = left.checked_sub(count).ok_or(ChannelError::Long)?;
                         if tls.process_new_packets().is_err() {
-                            // Why, for the other end.
-                            let _ = self.session.give(&mut tls);
+                            // Send the alert, so that the peer learns the reason.
+                            let _ = self.session.flush_pending(&mut tls);
                             return Err(ChannelError::NotTls);
                         }
                         wanted = PollFlags::empty();
@@ -208,8 +211,8 @@ impl Channel {
         }
     }
 
-    /// Both ends send a nonce, and then what only who knows the token can compute of both, of this session, and of which end it
-    /// is. The client is first, so that a stranger gets nothing to guess tokens by.
+    /// Exchanges nonces and proofs. A proof covers both nonces, the session and the role, and requires the token. The
+    /// client sends its proof first, so that a stranger gets nothing to guess tokens with.
     fn prove(mut self, token: &[u8; 32], purpose: &str, role: Role) -> Result<Channel, ChannelError> {
         let (mut own, mut other) = ([0; PROOF_BYTES], [0; PROOF_BYTES]);
         random(&mut own)?;
@@ -243,7 +246,7 @@ impl Channel {
         Ok(self)
     }
 
-    /// What an end sends that knows the token.
+    /// Computes the proof for a role: an HMAC keyed with the token.
     fn proof(
         &self,
         token: &[u8; 32],
@@ -263,12 +266,12 @@ impl Channel {
         Ok(mac.finalize().into_bytes().into())
     }
 
-    /// Says that nothing more comes. What is not said, the other end takes for a failure.
+    /// Announces the end of this side's data. Without this, the peer treats the end as a failure.
     pub fn close(&mut self) {
         let mut tls = self.session.lock();
         tls.send_close_notify();
-        // Whoever has gone already does not wait for it.
-        let _ = self.session.give(&mut tls);
+        // Ignore errors: the peer may have left already.
+        let _ = self.session.flush_pending(&mut tls);
         let _ = self.session.socket.shutdown(std::net::Shutdown::Write);
     }
 }
@@ -279,7 +282,7 @@ impl AsFd for Channel {
     }
 }
 
-/// Which end proves; the byte is a part of the proof.
+/// The side that proves itself. The byte is part of the proof.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 enum Role {
@@ -287,8 +290,8 @@ enum Role {
     Server = b's',
 }
 
-/// What came from the socket.
-enum Taken {
+/// Result of reading from the socket.
+enum Received {
     Nothing,
     Bytes(usize),
     End,
@@ -299,21 +302,23 @@ impl Session {
         self.tls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes what the socket has.
-    fn take(&self, tls: &mut Connection) -> io::Result<Taken> {
+    /// Reads the bytes that the socket has.
+    fn receive(&self, tls: &mut Connection) -> io::Result<Received> {
         if !tls.wants_read() {
-            return Ok(Taken::Nothing);
+            return Ok(Received::Nothing);
         }
         match tls.read_tls(&mut &self.socket) {
-            Ok(0) => Ok(Taken::End),
-            Ok(count) => Ok(Taken::Bytes(count)),
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(Taken::Nothing),
+            Ok(0) => Ok(Received::End),
+            Ok(count) => Ok(Received::Bytes(count)),
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                Ok(Received::Nothing)
+            }
             Err(error) => Err(error),
         }
     }
 
-    /// Gives the socket what is to be sent. Whether there is more than it takes now.
-    fn give(&self, tls: &mut Connection) -> io::Result<bool> {
+    /// Writes pending bytes to the socket. Returns `true` if the socket takes no more for now.
+    fn flush_pending(&self, tls: &mut Connection) -> io::Result<bool> {
         while tls.wants_write() {
             match tls.write_tls(&mut &self.socket) {
                 Ok(_) => {}
@@ -334,14 +339,14 @@ impl Read for Channel {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 read => return read,
             }
-            let taken = self.session.take(&mut tls)?;
+            let received = self.session.receive(&mut tls)?;
             if tls.process_new_packets().is_err() {
-                let _ = self.session.give(&mut tls);
+                let _ = self.session.flush_pending(&mut tls);
                 return Err(broken(TlsError::DecryptError));
             }
-            let _ = self.session.give(&mut tls)?;
+            let _ = self.session.flush_pending(&mut tls)?;
             drop(tls);
-            if matches!(taken, Taken::Nothing) {
+            if matches!(received, Received::Nothing) {
                 wait(&self.session.socket, PollFlags::IN, self.until)?;
             }
         }
@@ -351,17 +356,17 @@ impl Read for Channel {
 impl Write for Channel {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut tls = self.session.lock();
-        let mut taken = tls.writer().write(bytes)?;
-        while self.session.give(&mut tls)? || (taken == 0 && !bytes.is_empty()) {
-            // Whoever reads may go on meanwhile.
+        let mut written = tls.writer().write(bytes)?;
+        while self.session.flush_pending(&mut tls)? || (written == 0 && !bytes.is_empty()) {
+            // Unlock, so that a reader on another thread can continue.
             drop(tls);
             wait(&self.session.socket, PollFlags::OUT, self.until)?;
             tls = self.session.lock();
-            if taken == 0 {
-                taken = tls.writer().write(bytes)?;
+            if written == 0 {
+                written = tls.writer().write(bytes)?;
             }
         }
-        Ok(taken)
+        Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -369,20 +374,20 @@ impl Write for Channel {
     }
 }
 
-/// Waits for a socket until a time.
+/// Waits until the socket is ready or the deadline passes.
 fn wait(socket: &TcpStream, flags: PollFlags, until: Option<Instant>) -> io::Result<()> {
     let longest = match until.map(|until| until.saturating_duration_since(Instant::now())) {
         Some(Duration::ZERO) => return Err(ErrorKind::TimedOut.into()),
         left => left.and_then(|left| Timespec::try_from(left).ok()),
     };
     match poll(&mut [PollFd::new(socket, flags)], longest.as_ref()) {
-        // Who waits looks again, also at the time.
+        // Callers retry, and check the deadline themselves.
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
         Err(error) => Err(error.into()),
     }
 }
 
-/// What a read or write of a handshake says.
+/// Maps an error during the handshake.
 fn slow(error: io::Error) -> ChannelError {
     match error.kind() {
         ErrorKind::TimedOut => ChannelError::Slow,
@@ -392,12 +397,12 @@ fn slow(error: io::Error) -> ChannelError {
     }
 }
 
-/// A record that is not what the other end has sent.
+/// Returns the error for a record that the peer did not send.
 fn broken(_: TlsError) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, "the connection was tampered with, or the other end is broken")
 }
 
-/// The certificate that is known, and the one that came.
+/// The trusted fingerprint, and the one of the presented certificate.
 #[derive(Debug)]
 struct Pinned {
     expected: Fingerprint,

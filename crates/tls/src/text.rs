@@ -2,7 +2,7 @@
 
 use zeroize::Zeroizing;
 
-/// Bytes as digits.
+/// Displays bytes as hexadecimal digits.
 pub(crate) struct Hex<'a>(pub &'a [u8]);
 
 impl std::fmt::Display for Hex<'_> {
@@ -11,14 +11,14 @@ impl std::fmt::Display for Hex<'_> {
     }
 }
 
-/// Parses 64 hexadecimal digits. The bytes may be a key, so they are overwritten when they are dropped.
+/// Parses 64 hexadecimal digits. The bytes may be a key, so they are zeroed on drop.
 pub(crate) fn bytes_of(text: &str) -> Option<Zeroizing<[u8; 32]>> {
     let mut bytes = Zeroizing::new([0; 32]);
     read_into(text, &mut *bytes)?;
     Some(bytes)
 }
 
-/// Parses any even number of hexadecimal digits, as [`bytes_of`] does.
+/// Parses any even number of hexadecimal digits. The bytes are zeroed on drop.
 pub(crate) fn all_bytes_of(text: &str) -> Option<Zeroizing<Vec<u8>>> {
     let mut bytes = Zeroizing::new(vec![0; text.len() / 2]);
     read_into(text, &mut bytes)?;

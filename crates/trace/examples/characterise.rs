@@ -1,4 +1,5 @@
-//! How fast a file is characterised: `characterise N FILE` writes N generated records to a file, and shows it.
+//! Measures the speed of characterising a file: `characterise N FILE` writes N generated records to
+//! a file, and shows it.
 
 #![allow(clippy::disallowed_methods)] // tests write files
 
@@ -30,7 +31,7 @@ fn main() {
     );
 }
 
-/// Seconds that all threads of this process were on a processor, to a hundredth.
+/// Returns the processor time of all threads of this process in seconds, to a hundredth.
 fn processor_s() -> f64 {
     let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields: Vec<f64> =
@@ -44,7 +45,7 @@ fn status(key: &str) -> u64 {
     line.split_ascii_whitespace().nth(1).and_then(|word| word.parse().ok()).unwrap_or(0)
 }
 
-/// Reads and writes of eight files by four threads, as `measure` has them.
+/// Generates reads and writes of eight files by four threads, like `measure`.
 fn generate(count: u64, path: &Path) {
     let mut names = Names::default();
     let files: Vec<u32> = (0..8).map(|number| names.path(&format!("/data/file-{number}"))).collect();

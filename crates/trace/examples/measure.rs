@@ -1,5 +1,6 @@
-//! What the own form costs: bytes a record, and how fast it is written and read. `measure FILE…` takes recordings of any form;
-//! `measure N` generates N records. Rates are of processor time, so that other work on the machine does not matter much.
+//! Measures the cost of the own format: bytes per record, and the speed of writing and reading. `measure FILE…` takes
+//! recordings of any format; `measure N` generates N records. Rates are per second of processor time, so that other
+//! load on the machine matters little.
 
 use plumb_trace::iolog::Waits;
 use plumb_trace::{Facts, Names, OwnWriter, Record, RecordedAct, Task, open, read};
@@ -36,7 +37,7 @@ fn main() {
     }
 }
 
-/// Seconds that this thread has been on a processor.
+/// Returns the processor time of this thread in seconds.
 fn on_processor_s() -> f64 {
     let text = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
     text.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(f64::NAN) / 1e9
@@ -55,7 +56,7 @@ fn recorded(path: &Path) -> (Vec<Record>, Names) {
     (records, names)
 }
 
-/// Reads and writes of a device, three quarters of them of 4 KiB, at random times.
+/// Generates reads and writes of a device at random times, three quarters of them of 4 KiB.
 fn generated(count: u64) -> (Vec<Record>, Names) {
     let mut names = Names::default();
     let file = names.device(8, 0);

@@ -1,4 +1,4 @@
-//! Recordings without names: each part of a path becomes a word of its own, the same wherever it comes again.
+//! Removes names from recordings: replaces each part of a path with a word, the same one at each occurrence.
 
 use crate::error::TraceError;
 use crate::names::Names;
@@ -8,22 +8,22 @@ use crate::record::{FileName, Record, Task};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 
-/// Whether what is behind the last dot of a name stays.
+/// Whether file name extensions stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extensions {
-    /// It stays.
+    /// Keep extensions of up to four characters.
     Kept,
-    /// It goes.
+    /// Hide extensions like the rest of the name.
     Hidden,
 }
 
-/// The longest extension that stays: a longer one may be a name.
+/// Maximum length of an extension that stays: a longer one may be a name.
 const EXTENSION_MAX: usize = 4;
 
 /// The records of a recording, with other names for its files, processes and programs.
 ///
-/// Words are keyed hashes (SipHash) of the parts of a path, with a key that exists only while it is converted: who does not have the
-/// key cannot try names. What lies in one directory still does; how deep it lies, sizes, times and devices stay.
+/// Words are keyed hashes (SipHash) of the parts of a path. The key exists only during the conversion, so that names
+/// cannot be guessed later. Directory structure, depth, sizes, times and devices stay.
 pub struct Anonymised<R> {
     recording: R,
     key: RandomState,
@@ -36,7 +36,6 @@ pub struct Anonymised<R> {
 }
 
 impl<R: Recorded> Anonymised<R> {
-    /// Of a recording.
     pub fn new(recording: R, extensions: Extensions) -> Anonymised<R> {
         Anonymised {
             recording,
@@ -50,7 +49,6 @@ impl<R: Recorded> Anonymised<R> {
         }
     }
 
-    /// What is read.
     pub fn inner(&self) -> &R {
         &self.recording
     }
@@ -78,7 +76,7 @@ impl<R: Recorded> Anonymised<R> {
         parts.collect::<Vec<_>>().join("/")
     }
 
-    fn look(&mut self) {
+    fn scan(&mut self) {
         while let Some(name) = self.recording.names().files().get(self.files.len()) {
             let hidden = match name {
                 FileName::Path(path) => FileName::Path(self.path(path)),
@@ -109,7 +107,7 @@ impl<R: Recorded> Iterator for Anonymised<R> {
             Ok(record) => record,
             Err(error) => return Some(Err(error)),
         };
-        self.look();
+        self.scan();
         let file = |number: u64| self.files.get(number as usize).copied().unwrap_or(0);
         let aux = if has_other_file(record.act) { file(record.aux).into() } else { record.aux };
         let task = self.tasks.get(record.task as usize).copied().unwrap_or(0);
@@ -137,7 +135,7 @@ mod tests {
     const TEXT: &str = "4711 1.0 rename(\"/home/anna/tax.pdf\", \"/home/anna/old.d/tax.pdf\") = 0 <0.1>\n\
                         4711 1.1 openat(AT_FDCWD, \"/home/anna/mail\", O_RDONLY) = 3 <0.1>\n";
 
-    fn hidden(extensions: Extensions) -> (Vec<Record>, Vec<String>, Vec<Task>) {
+    fn anonymised(extensions: Extensions) -> (Vec<Record>, Vec<String>, Vec<Task>) {
         let input = Box::new(Cursor::new(TEXT.as_bytes()));
         let mut hidden = Anonymised::new(crate::read(input, Path::new("r"), Waits::Manual).unwrap(), extensions);
         let records = hidden.by_ref().map(Result::unwrap).collect();
@@ -146,8 +144,8 @@ mod tests {
     }
 
     #[test]
-    fn names_are_hidden_and_what_lies_together_still_does() {
-        let (records, files, tasks) = hidden(Extensions::Hidden);
+    fn names_are_hidden_and_directories_stay_together() {
+        let (records, files, tasks) = anonymised(Extensions::Hidden);
         let all = files.join(" ");
         for word in ["home", "anna", "tax", "pdf", "mail", "old"] {
             assert!(!all.contains(word), "{all}");
@@ -161,9 +159,9 @@ mod tests {
     }
 
     #[test]
-    fn extensions_stay_where_they_may_and_another_time_words_are_others() {
-        let (_, files, _) = hidden(Extensions::Kept);
+    fn short_extensions_stay_and_each_run_uses_different_words() {
+        let (_, files, _) = anonymised(Extensions::Kept);
         assert!(files[0].ends_with(".pdf") && files[1].contains(".d/"), "{files:?}");
-        assert_ne!(files, hidden(Extensions::Kept).1);
+        assert_ne!(files, anonymised(Extensions::Kept).1);
     }
 }

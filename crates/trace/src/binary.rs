@@ -1,5 +1,5 @@
-//! Small binary formats of fixed records: CloudPhysics's vSCSI traces and btrecord's. Sources: libCacheSim's reader of the former,
-//! btrecord.h of blktrace for the latter.
+//! Reads small binary formats of fixed records: CloudPhysics's vSCSI traces and btrecord's. Sources: libCacheSim's
+//! reader of the former, btrecord.h of blktrace for the latter.
 
 use crate::blocks::SECTOR_BYTES;
 use crate::error::TraceError;
@@ -9,29 +9,29 @@ use crate::record::{Record, RecordedAct, UNKNOWN_NS};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// Which of them.
+/// Format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Layout {
-    /// 32 bytes, without durations.
+    /// Records of 32 bytes, without durations.
     Vscsi1,
-    /// 40 bytes, with durations.
+    /// Records of 40 bytes, with durations.
     Vscsi2,
     /// Bunches of packets.
     Btrecord,
 }
 
-/// The version of btrecord's files, at their start.
+/// Version of btrecord's files, at their start.
 const BTRECORD_VERSION: u64 = 0x1_0000;
 
-/// Packets of a bunch. Source: btrecord(1), `--max-pkts`, at most 512.
+/// Maximum packets in a bunch. Source: btrecord(1), `--max-pkts`, at most 512.
 const PACKETS_MAX: u64 = 512;
 
 impl Layout {
-    /// From the first bytes of a file.
+    /// Detects the format from the first bytes of a file.
     pub(crate) fn of(head: &[u8]) -> Option<Layout> {
         let word = |place: usize| head.get(place..)?.first_chunk().map(|word| u16::from_le_bytes(*word));
         let long = |place: usize| head.get(place..)?.first_chunk().map(|word| u64::from_le_bytes(*word));
-        // Reads and writes of SCSI; their numbers count from near the start.
+        // SCSI commands for reads and writes; the serial numbers start low.
         let is_command = |command: u16| matches!(command, 0x08 | 0x0a | 0x28 | 0x2a | 0x88 | 0x8a | 0xa8 | 0xaa);
         if long(0)? == BTRECORD_VERSION && head.len() >= 32 {
             return Some(Layout::Btrecord);
@@ -51,7 +51,7 @@ impl Layout {
     }
 }
 
-/// Reads one of them.
+/// Reads a recording in one of these formats.
 pub(crate) struct Binary {
     input: Input,
     path: PathBuf,
@@ -59,7 +59,7 @@ pub(crate) struct Binary {
     names: Names,
     at: u64,
     first_ns: Option<u64>,
-    /// Packets of the bunch that are left, and their time.
+    /// Remaining packets of the bunch, and their time.
     packets: u64,
     bunch_ns: u64,
 }
@@ -71,13 +71,13 @@ impl Binary {
         Binary { input, path: path.to_owned(), layout, names, at: 0, first_ns: None, packets: 0, bunch_ns: 0 }
     }
 
-    /// Reads so many bytes; nothing at the end of the file.
+    /// Reads this many bytes; `None` at the end of the file.
     fn bytes(&mut self, count: usize) -> Result<Option<[u8; 40]>, TraceError> {
         let (mut bytes, mut read) = ([0; 40], 0);
         while read < count {
             match self.input.read(&mut bytes[read..count]) {
                 Ok(0) if read == 0 => return Ok(None),
-                Ok(0) => return Err(self.wrong("the recording ends within a record")),
+                Ok(0) => return Err(self.malformed("the recording ends within a record")),
                 Ok(more) => read += more,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(source) => return Err(TraceError::Io { path: self.path.clone(), source }),
@@ -87,7 +87,7 @@ impl Binary {
         Ok(Some(bytes))
     }
 
-    fn wrong(&self, reason: &str) -> TraceError {
+    fn malformed(&self, reason: &str) -> TraceError {
         TraceError::Bytes { path: self.path.clone(), at: self.at, reason: reason.to_owned() }
     }
 
@@ -96,12 +96,12 @@ impl Binary {
             if self.at == 0 {
                 self.bytes(32)?;
             }
-            // The header's counts leave the last bunch out; the file's end is what counts.
+            // The header's counts omit the last bunch, so read to the end of the file.
             while self.packets == 0 {
                 let Some(bunch) = self.bytes(16)? else { return Ok(None) };
                 (self.packets, self.bunch_ns) = (long(&bunch, 0), long(&bunch, 8));
                 if self.packets > PACKETS_MAX {
-                    return Err(self.wrong("a bunch has more than 512 packets"));
+                    return Err(self.malformed("a bunch has more than 512 packets"));
                 }
             }
             self.packets -= 1;
@@ -110,7 +110,7 @@ impl Binary {
         let Some(bytes) = self.bytes(self.layout.record_bytes())? else { return Ok(None) };
         let (at_ns, took_ns, act, offset, length) = match self.layout {
             Layout::Btrecord => {
-                // Discards are stored as writes, and nothing tells them apart. A flush has no bytes.
+                // The format stores discards as writes, with no difference between them. A flush has no bytes.
                 let (length, is_read) = (long(&bytes, 8), word(&bytes, 16) != 0);
                 let act = match (length, is_read) {
                     (0, _) => RecordedAct::Sync,

@@ -1,6 +1,6 @@
-//! The kernel's binary record of block I/O, as `blktrace` writes it and the `blk` tracer of tracefs prints it: what was
-//! queued (`Q`), in order, and when it was complete (`C`). Source: linux/blktrace_api.h, versions 7 (48 bytes) and 8 (64 bytes); the magic number gives
-//! the byte order.
+//! Reads the kernel's binary record of block I/O, as written by `blktrace` and by the `blk` tracer of tracefs: queued
+//! requests (`Q`), in order, with their completions (`C`). Source: linux/blktrace_api.h, versions 7 (48 bytes) and 8
+//! (64 bytes); the magic number gives the byte order.
 
 use crate::blocks::{BlockEvent, Blocks, SECTOR_BYTES, Step};
 use crate::error::TraceError;
@@ -15,13 +15,13 @@ use std::path::{Path, PathBuf};
 /// The upper 24 bits of a magic number; the lower 8 are the version.
 const MAGIC: u32 = 0x6561_7400;
 
-/// Bits of an action that say which step of a request's life it is: `Q`, `D` and `C`.
+/// Bits of an action with the step of a request: `Q`, `D` or `C`.
 const STEP: u64 = 0xff;
 const QUEUED: u64 = 1;
 const ISSUED: u64 = 7;
 const COMPLETED: u64 = 8;
 
-/// Of a note: a process and its name follow.
+/// Kind of a note that names a process.
 const NOTE_PROCESS: u64 = 0;
 
 /// Categories of an action, above its 16th bit.
@@ -58,7 +58,7 @@ impl RecordLayout {
         RecordLayout::magic(head).is_some()
     }
 
-    /// From the first bytes of a file; `None` if they are not a magic number.
+    /// Detects the layout from the first bytes of a file; `None` if they are not a magic number.
     pub(crate) fn of(path: &Path, head: &[u8]) -> Option<Result<RecordLayout, TraceError>> {
         let (order, magic) = RecordLayout::magic(head)?;
         Some(match magic & 0xff {
@@ -91,16 +91,16 @@ impl RecordLayout {
         if self.order == Endianness::Little { halves.1 << 32 | halves.0 } else { halves.0 << 32 | halves.1 }
     }
 
-    /// Of a record's header: its time, and how many bytes follow it; nothing without a magic number. Notes belong to what follows them, and
-    /// their times are of another clock in what blkparse writes.
-    pub(crate) fn time_and_behind(self, header: &[u8]) -> Option<(Option<u64>, usize)> {
+    /// Returns a record's time and the number of bytes after its header; `None` without a magic number. A note has no
+    /// time, because it belongs to the record after it. In blkparse's output its time is from another clock.
+    pub(crate) fn time_and_extra_bytes(self, header: &[u8]) -> Option<(Option<u64>, usize)> {
         let event = self.event(header);
         let time_ns = (event.action & NOTIFY == 0).then_some(event.time_ns);
-        (event.magic & 0xffff_ff00 == MAGIC).then_some((time_ns, event.behind))
+        (event.magic & 0xffff_ff00 == MAGIC).then_some((time_ns, event.extra_bytes))
     }
 
     fn event(self, header: &[u8]) -> TraceEvent {
-        // Version 7 has its categories in the upper 16 of 32 bits, where version 8 has them in the same place of 64.
+        // Version 7 has its categories in the upper 16 of 32 bits, and version 8 in the same bits of 64.
         let (action, process, rest) = match self.version {
             7 => (u64::from(self.u32(header, 28)), self.u32(header, 32), 36),
             _ => (self.u64(header, 32), self.u32(header, 28), 40),
@@ -114,7 +114,7 @@ impl RecordLayout {
             process,
             device: self.u32(header, rest),
             error: self.u16(header, rest + 8),
-            behind: usize::from(self.u16(header, rest + 10)),
+            extra_bytes: usize::from(self.u16(header, rest + 10)),
         }
     }
 }
@@ -129,11 +129,11 @@ struct TraceEvent {
     process: u32,
     device: u32,
     error: u16,
-    /// Bytes that follow.
-    behind: usize,
+    /// Number of bytes after the header.
+    extra_bytes: usize,
 }
 
-/// Reads the queued ops of a blktrace, each with its time to completion where that is in the same file.
+/// Reads the queued requests of a blktrace, each with its duration if its completion is in the same file.
 pub(crate) struct Blktrace {
     input: Input,
     path: PathBuf,
@@ -145,13 +145,13 @@ pub(crate) struct Blktrace {
     blocks: Blocks,
     commands: HashMap<u32, String>,
     header: Vec<u8>,
-    behind: Vec<u8>,
-    /// What ended it, once what was read before has been passed on.
+    extra_bytes: Vec<u8>,
+    /// The end or the error to report after the pending records.
     end: Option<Result<(), TraceError>>,
 }
 
 impl Blktrace {
-    /// From the start of the file.
+    /// Starts reading at the beginning of the file.
     pub(crate) fn new(input: Input, path: &Path, layout: RecordLayout) -> Blktrace {
         Blktrace {
             input,
@@ -164,41 +164,41 @@ impl Blktrace {
             blocks: Blocks::default(),
             commands: HashMap::new(),
             header: vec![0; layout.header_bytes()],
-            behind: Vec::new(),
+            extra_bytes: Vec::new(),
             end: None,
         }
     }
 
-    fn wrong(&self, reason: impl Into<String>) -> TraceError {
+    fn malformed(&self, reason: impl Into<String>) -> TraceError {
         TraceError::Bytes { path: self.path.clone(), at: self.at, reason: reason.into() }
     }
 
-    /// The next event; `None` at the end. A record that is cut off at the end is an error: the recording is not whole.
+    /// Reads the next event; `None` at the end. A truncated record is an error: the recording is incomplete.
     fn event(&mut self) -> Result<Option<TraceEvent>, TraceError> {
         match read_whole(&mut self.input, &mut self.header) {
             Ok(0) => return Ok(None),
             Ok(read) if read == self.header.len() => {}
-            Ok(_) => return Err(self.wrong("the recording ends within a record")),
+            Ok(_) => return Err(self.malformed("the recording ends within a record")),
             Err(source) => return Err(TraceError::Io { path: self.path.clone(), source }),
         }
         let event = self.layout.event(&self.header);
         if event.magic & 0xffff_ff00 != MAGIC {
-            return Err(self.wrong(format!("{:#010x} is not the magic number of a record", event.magic)));
+            return Err(self.malformed(format!("{:#010x} is not the magic number of a record", event.magic)));
         }
-        self.behind.resize(event.behind, 0);
-        match read_whole(&mut self.input, &mut self.behind) {
-            Ok(read) if read == self.behind.len() => {}
-            Ok(_) => return Err(self.wrong("the recording is truncated after a record")),
+        self.extra_bytes.resize(event.extra_bytes, 0);
+        match read_whole(&mut self.input, &mut self.extra_bytes) {
+            Ok(read) if read == self.extra_bytes.len() => {}
+            Ok(_) => return Err(self.malformed("the recording is truncated after a record")),
             Err(source) => return Err(TraceError::Io { path: self.path.clone(), source }),
         }
-        self.at += (self.header.len() + event.behind) as u64;
+        self.at += (self.header.len() + event.extra_bytes) as u64;
         Ok(Some(event))
     }
 
     fn take(&mut self, event: &TraceEvent) {
         if event.action & NOTIFY != 0 {
             if event.action & STEP == NOTE_PROCESS {
-                let name = String::from_utf8_lossy(&self.behind);
+                let name = String::from_utf8_lossy(&self.extra_bytes);
                 self.commands.insert(event.process, name.trim_end_matches('\0').to_owned());
             }
             return;
@@ -231,7 +231,7 @@ impl Blktrace {
         let block = BlockEvent {
             step,
             at_ns: event.time_ns.saturating_sub(first_ns),
-            // Twenty bits of minor numbers. Source: linux/kdev_t.h.
+            // Minor numbers have twenty bits. Source: linux/kdev_t.h.
             device: (event.device >> 20, event.device & 0xf_ffff),
             act,
             flags,

@@ -1,24 +1,24 @@
-//! Requests to block devices: what recordings of them share.
+//! Requests to block devices, for all formats that record them.
 
 use crate::names::Names;
 use crate::pending::{InFlight, Pending};
 use crate::record::{Record, RecordedAct, flag};
 
-/// Bytes of a sector, whatever the device's.
+/// Bytes of a sector, regardless of the device's own.
 pub(crate) const SECTOR_BYTES: u64 = 512;
 
-/// A step of a request's life.
+/// Step in the life of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// A program or file system asks for it.
+    /// A program or file system requests it.
     Queued,
-    /// The device gets it, merged or split.
+    /// The device gets it, perhaps merged or split.
     Issued,
-    /// It is complete, with this error, or 0.
+    /// It completes with this error, or 0.
     Completed(i64),
 }
 
-/// An event.
+/// A step of one request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BlockEvent {
     pub(crate) step: Step,
@@ -26,25 +26,26 @@ pub(crate) struct BlockEvent {
     pub(crate) device: (u32, u32),
     pub(crate) act: RecordedAct,
     pub(crate) flags: u8,
-    /// Bytes.
+    /// Offset and length in bytes.
     pub(crate) offset: u64,
     pub(crate) length: u64,
     pub(crate) task: u32,
 }
 
-/// Makes records of events. A record begins where the request was queued; where no queue was recorded, where it was issued.
+/// Makes records from events. A record begins when the request is queued, or when it is issued if the
+/// recording has no queue events.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
     in_flight: InFlight,
-    /// The step at which records begin: the first that was seen.
+    /// Step at which records begin: the first one seen.
     begins: Option<Step>,
 }
 
 impl Blocks {
-    /// Takes an event.
+    /// Handles an event.
     pub(crate) fn event(&mut self, event: &BlockEvent, names: &mut Names, pending: &mut Pending) {
         let (major, minor) = event.device;
-        // As the kernel packs them.
+        // Packed like the kernel's device numbers.
         let device = major << 20 | minor;
         let end = event.offset.saturating_add(event.length);
         match event.step {
@@ -52,7 +53,7 @@ impl Blocks {
                 self.in_flight.end(device, event.offset, end, event.at_ns, error, pending);
             }
             step => {
-                // What moves nothing and flushes nothing is a mark of the kernel's own.
+                // A request without bytes that is not a flush is a marker of the kernel.
                 let is_mark = event.length == 0 && event.act != RecordedAct::Sync;
                 if step != *self.begins.get_or_insert(step) || is_mark {
                     return;
@@ -61,7 +62,7 @@ impl Blocks {
                 let range = Record::ranged(event.at_ns, file, event.act, event.offset, event.length);
                 let record = Record { task: event.task, flags: event.flags, ..range };
                 if event.act == RecordedAct::Sync {
-                    // Flushes without bytes have no place by which to find their completion.
+                    // A flush without bytes has no position by which to find its completion.
                     return pending.whole(Record { offset: 0, length: 0, result: 0, ..record });
                 }
                 let ticket = pending.begun(record);
@@ -71,7 +72,8 @@ impl Blocks {
     }
 }
 
-/// The kernel's letters for what a request is: act and flags. Source: blkparse(1), "RWBS DESCRIPTION", and blk_fill_rwbs() of Linux.
+/// Parses the kernel's letters for a request into act and flags. Source: blkparse(1), "RWBS
+/// DESCRIPTION", and blk_fill_rwbs() of Linux.
 pub(crate) fn letters(rwbs: &str, length: u64) -> Option<(RecordedAct, u8)> {
     let (flushes, rest) = match rwbs.strip_prefix('F') {
         Some(rest) => (true, rest),

@@ -1,59 +1,55 @@
-//! System calls that touch files, as one table: what each does, and what its arguments are.
+//! The system calls on files, as one table: the effect and the arguments of each.
 
 use crate::record::RecordedAct;
 
-/// What an argument is.
+/// Meaning of an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Argument {
-    /// A descriptor of the file.
     Descriptor,
-    /// A descriptor of the directory that the path behind it begins at.
+    /// Descriptor of the directory that the following path is relative to.
     Directory,
-    /// The path of the file.
     Path,
-    /// The path of the other file.
+    /// Path of the other file.
     OtherPath,
-    /// Bytes.
+    /// Number of bytes.
     Length,
-    /// Bytes from the start of the file.
+    /// Offset in the file, in bytes.
     Offset,
-    /// Goes to `aux`.
+    /// A value for `aux` of the record.
     Aux,
-    /// The flags of open(2).
+    /// Flags of open(2).
     OpenFlags,
     /// Permissions of a new file.
     Mode,
-    /// Not looked at.
     Ignored,
 }
 
-/// A system call.
+/// A system call in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Call {
-    /// Its name, as strace and the kernel's events print it.
+    /// Name, as in the output of strace and in the kernel's events.
     pub(crate) name: &'static str,
-    /// What it does; nothing where it only changes what descriptors mean.
+    /// Effect on a file, or only on the meaning of descriptors.
     pub(crate) effect: Effect,
     arguments: &'static str,
 }
 
-/// What a call does.
+/// Effect of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// Something to a file.
+    /// An act on a file.
     Act(RecordedAct),
-    /// Another descriptor for the same file.
+    /// Creates another descriptor for the same file.
     Duplicates,
-    /// The working directory changes.
     Moves,
-    /// A process or thread begins.
+    /// Creates a process or thread.
     Forks,
-    /// Another program begins: descriptors that are to be closed then are.
+    /// Executes another program, which closes descriptors marked close-on-exec.
     Execs,
 }
 
 impl Call {
-    /// What its arguments are, in order.
+    /// Returns the meanings of its arguments, in order.
     pub(crate) fn arguments(&self) -> impl Iterator<Item = Argument> {
         self.arguments.bytes().map(|letter| match letter {
             b'f' => Argument::Descriptor,
@@ -69,7 +65,7 @@ impl Call {
         })
     }
 
-    /// The call with a name.
+    /// Returns the call with this name.
     pub(crate) fn named(name: &str) -> Option<&'static Call> {
         CALLS.iter().find(|call| call.name == name)
     }
@@ -83,8 +79,8 @@ const fn other(name: &'static str, effect: Effect, arguments: &'static str) -> C
     Call { name, effect, arguments }
 }
 
-/// All calls. A letter is an argument: f descriptor, d directory, p path, q other path, l length, o offset, a aux, m flags of
-/// open, x mode.
+/// All calls. A letter is an argument: f descriptor, d directory, p path, q other path, l length, o offset, a aux, m
+/// flags of open, x mode.
 const CALLS: &[Call] = {
     use RecordedAct::*;
     &[

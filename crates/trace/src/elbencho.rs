@@ -1,5 +1,5 @@
-//! elbencho's log of ops, `--opslog`: an object of JSON a line, one when an op begins and one when it ends. Source: elbencho's help
-//! and its output. Times are whole milliseconds.
+//! Reads elbencho's log of ops, `--opslog`: a JSON object per line, one at the start of an op and one at its end.
+//! Source: elbencho's help and its output. Times are whole milliseconds.
 
 use crate::error::LineProblem;
 use crate::lines::{LineParser, SECOND_NS, Sink, scaled};
@@ -7,10 +7,9 @@ use crate::pending::Ticket;
 use crate::record::{Record, RecordedAct, Task};
 use std::collections::HashMap;
 
-/// Reads elbencho's log.
 #[derive(Default)]
 pub(crate) struct OpsLog {
-    /// By worker: what it does, since when.
+    /// Current op of each worker, and its start time.
     begun: HashMap<u32, (Ticket, u64)>,
 }
 
@@ -19,7 +18,7 @@ pub(crate) fn is_ops_log(line: &str) -> bool {
     line.trim_start().starts_with('{') && line.contains("\"worker_rank\"") && line.contains("\"op_name\"")
 }
 
-/// The value of a key; text without its quotes. Values have no quotes or commas within.
+/// Returns the value of a key; text without its quotes. Values contain no quotes or commas.
 fn field<'a>(line: &'a str, key: &'static str) -> Result<&'a str, LineProblem> {
     let after = line.split_once(&format!("\"{key}\":")).ok_or(LineProblem::Missing { what: key })?.1.trim_start();
     let end = match after.strip_prefix('"') {
@@ -29,7 +28,8 @@ fn field<'a>(line: &'a str, key: &'static str) -> Result<&'a str, LineProblem> {
     Ok(after[..end].trim())
 }
 
-/// `2026-11-20T19:38:12.429+0000`, without its day: ns since midnight. A log is not longer than a day, or its days follow one another.
+/// Parses `2026-11-20T19:38:12.429+0000` without its date: ns since midnight. Assumes that a log is shorter than a
+/// day, or that its days follow one another.
 fn time(text: &str) -> Option<u64> {
     let clock = text.split_once('T')?.1.split(['+', '-', 'Z']).next()?;
     let mut fields = clock.split(':');

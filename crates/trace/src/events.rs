@@ -1,7 +1,7 @@
-//! Kernel events as text: what `perf script` and the file `trace` of tracefs print, and blkparse's default form. Sources: perf-script(1),
-//! Documentation/trace/events.rst of Linux, blkparse(1), "DEFAULT OUTPUT".
+//! Reads kernel events as text: the output of `perf script` and of the tracefs file `trace`, and blkparse's default
+//! format. Sources: perf-script(1), Documentation/trace/events.rst of Linux, blkparse(1), "DEFAULT OUTPUT".
 //!
-//! Events of system calls have no paths, but numbers of descriptors; files are then called after these.
+//! Events of system calls contain descriptors instead of paths, so files are named after their descriptors.
 
 use crate::blocks::{BlockEvent, Blocks, SECTOR_BYTES, Step, letters};
 use crate::calls::{Argument, Call, Effect};
@@ -12,10 +12,10 @@ use crate::record::{RecordedAct, Task};
 use crate::world::{Returned, Value, World};
 use std::collections::HashMap;
 
-/// Threads within a call that are kept at most.
+/// Maximum number of threads tracked within a call.
 const CALLING_MAX: usize = 1 << 16;
 
-/// Reads events.
+/// Reads events of `perf script` and tracefs.
 #[derive(Default)]
 pub(crate) struct Events {
     blocks: Blocks,
@@ -28,7 +28,7 @@ struct Calling {
     call: &'static Call,
     arguments: Vec<Value>,
     began_ns: u64,
-    /// Where its record will be, if it has one.
+    /// Place reserved for its record, if it has one.
     ticket: Option<Ticket>,
 }
 
@@ -38,22 +38,22 @@ struct Head<'a> {
     process: u32,
     thread: u32,
     at_ns: u64,
-    /// Such as `block:block_rq_issue` or `sys_pwrite64`.
+    /// Name, such as `block:block_rq_issue` or `sys_pwrite64`.
     event: &'a str,
     fields: &'a str,
 }
 
-/// Takes a line apart. A command may have blanks in it, so that it begins at the processor's `[000]`.
+/// Splits a line. The command may contain blanks, so this searches for the processor's `[000]`.
 fn head(line: &str) -> Option<Head<'_>> {
     let (before, after) = line.split_once(" [").map(|(before, after)| (before.trim(), after))?;
     let after = after.split_once(']')?.1.trim_start();
-    // perf has `command 12/34`, tracefs `command-34`.
+    // perf prints `command 12/34`, tracefs `command-34`.
     let (command, numbers) = before.rsplit_once([' ', '-'])?;
     let (process, thread) = numbers.split_once('/').unwrap_or((numbers, numbers));
     let (process, thread) = (process.parse().ok()?, thread.parse().ok()?);
     let mut words = after.splitn(2, ": ");
     let (time, rest) = (words.next()?, words.next()?.trim_start());
-    // tracefs has flags before the time.
+    // tracefs prints flags before the time.
     let time = time.rsplit(' ').next()?;
     let end = rest.find(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_' || letter == ':'));
     let (event, fields) = rest.split_at(end.unwrap_or(rest.len()));
@@ -77,11 +77,11 @@ impl LineParser for Events {
         }
         let missing = LineProblem::Missing { what: "command, thread, processor, time or event" };
         let Some(Head { command, process, thread, at_ns, event, fields }) = head(line) else {
-            // perf and tracefs report what they lost on lines of their own.
+            // perf and tracefs report lost events on lines of their own.
             return if line.contains("LOST") { Ok(()) } else { Err(missing) };
         };
         let at_ns = sink.since_first(at_ns);
-        self.world.belongs(thread, process, command);
+        self.world.set_process(thread, process, command);
         let (_, name) = event.rsplit_once(':').unwrap_or(("", event));
         let step = match name {
             "block_bio_queue" => Step::Queued,
@@ -100,7 +100,7 @@ impl LineParser for Events {
     }
 }
 
-/// The device, act, flags, offset and length of `254,0 WS … 2048 + 8 …`.
+/// Device, act, flags, offset and length, from `254,0 WS … 2048 + 8 …`.
 type Request = ((u32, u32), Option<RecordedAct>, u8, u64, u64);
 
 fn request(fields: &str) -> Option<Request> {
@@ -123,14 +123,15 @@ fn request(fields: &str) -> Option<Request> {
     Some((device, act, flags, offset, length))
 }
 
-/// The number in brackets at the end.
+/// Returns the number in brackets at the end.
 fn error_of(fields: &str) -> i64 {
     let inside = fields.trim_end().strip_suffix(']').and_then(|text| text.rsplit_once('['));
     inside.and_then(|(_, number)| number.parse().ok()).unwrap_or(0)
 }
 
 impl Events {
-    /// The begin or end of a system call: perf's `sys_enter_read: fd: 0x3, …`, tracefs's `sys_read(fd: 3, …)`.
+    /// Handles the start or end of a system call: perf's `sys_enter_read: fd: 0x3,
+    /// …`, tracefs's `sys_read(fd: 3, …)`.
     fn call(&mut self, name: &str, fields: &str, thread: u32, at_ns: u64, sink: &mut Sink) -> Result<(), LineProblem> {
         let (ends, name) = match (name.strip_prefix("sys_exit_"), name.strip_prefix("sys_enter_")) {
             (Some(name), _) => (true, name),
@@ -166,7 +167,7 @@ impl Events {
                 let word = field.split_once(": ").map_or("", |(_, word)| word);
                 let number = integer(word.split(' ').next().unwrap_or(""));
                 match (wanted.next(), number) {
-                    // Pointers.
+                    // Pointers to memory that the event does not include.
                     (Some(Argument::Path | Argument::OtherPath | Argument::Ignored) | None, _) | (_, None) => {
                         Value::Unknown
                     }
@@ -179,7 +180,7 @@ impl Events {
             })
             .collect();
         if self.calling.len() < CALLING_MAX {
-            // Without its path, an open says nothing but which descriptor it returned.
+            // Without its path, an open only shows the descriptor that it returned.
             let begins = matches!(call.effect, Effect::Act(act) if act != RecordedAct::Open);
             let ticket = begins.then(|| sink.pending.reserve());
             self.calling.insert(thread, Calling { call, arguments, began_ns: at_ns, ticket });
@@ -192,7 +193,7 @@ impl Events {
 #[derive(Default)]
 pub(crate) struct Blkparse {
     blocks: Blocks,
-    /// The summary has begun, which says nothing new.
+    /// Whether the summary has begun, which adds nothing.
     has_ended: bool,
 }
 
@@ -225,7 +226,7 @@ impl LineParser for Blkparse {
         let at_ns =
             scaled(time, SECOND_NS).ok_or_else(|| LineProblem::NoNumber { word: (*time).to_owned(), what: "time" })?;
         let at_ns = sink.since_first(at_ns);
-        // A flush has no place.
+        // A flush has no range.
         let place = if rest.contains(&"+") { rest.join(" ") } else { "0 + 0".to_owned() };
         let Some((device, act, flags, offset, length)) = request(&format!("{device} {rwbs} {place}")) else {
             return Err(LineProblem::Other { what: "expected device, kind and `sector + sectors`".to_owned() });

@@ -1,4 +1,4 @@
-//! What the reader of each format offers, and from where it reads.
+//! The interface of each format's reader, and its input.
 
 use crate::error::TraceError;
 use crate::names::Names;
@@ -9,25 +9,25 @@ use std::io::BufRead;
 /// Anything that a recording can be read from.
 pub type Input = Box<dyn BufRead + Send>;
 
-/// How a form is read.
+/// Reader of one format.
 pub(crate) trait FormatReader: Send {
-    /// The next record; `None` at the end.
+    /// Returns the next record; `None` at the end.
     fn next(&mut self) -> Option<Result<Record, TraceError>>;
 
-    /// Files and threads so far.
+    /// Returns the files and threads seen so far.
     fn names(&self) -> &Names;
 
-    /// Waits of fio's version 2 so far.
+    /// Returns the number of waits of fio's version 2 so far.
     fn waits(&self) -> u64 {
         0
     }
 
-    /// What the file says about itself.
+    /// Returns the metadata in the file, if the format has any.
     fn facts(&self) -> Option<&Facts> {
         None
     }
 
-    /// What could not be read so far.
+    /// Returns the parts that could not be read so far.
     fn losses(&self) -> &[Loss] {
         &[]
     }

@@ -1,34 +1,34 @@
-//! fio's recordings, `iolog`, versions 2 and 3. Source: fio(1), "Trace file format"; details missing there were found
-//! by writing and replaying recordings.
+//! Reads fio's recordings, `iolog`, versions 2 and 3. Source: fio(1), "Trace file format"; details missing there were
+//! found by writing and replaying recordings.
 //!
 //! * Version 3: each line begins with a time in **microseconds** from the start. `wait` is not used.
-//! * Version 2: lines have no time; `FILE wait N` lines stand between. By the manual, `N` is microseconds since the previous wait; fio itself reads milliseconds since its start. [`Waits`] chooses between them.
-//! * Names have no spaces. The offset of `sync` lines has no meaning. `sync_file_range` and `syncfs` lines do not say of what;
-//!   as in fio, they are not replayed.
+//! * Version 2: lines have no time; `FILE wait N` lines stand between. According to the manual, `N` is microseconds
+//!   since the previous wait; fio itself reads milliseconds since its start. [`Waits`] chooses between them.
+//! * Names have no spaces. The offset of `sync` lines has no meaning. `sync_file_range` and `syncfs` lines lack their
+//!   range or file system; as in fio, they are not replayed.
 
 use crate::error::{LineProblem, TraceError};
 use crate::lines::{LineParser, Sink};
 use crate::record::{Record, RecordedAct};
 use std::path::Path;
 
-/// What the number of a `wait` of version 2 is.
+/// Meaning of the number in a `wait` of version 2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Waits {
-    /// Microseconds after the wait before, as the manual says.
+    /// Microseconds after the previous wait, as in the manual.
     #[default]
     Manual,
-    /// Milliseconds since the start, as fio does.
+    /// Milliseconds since the start, as in fio itself.
     Fio,
 }
 
-/// The versions of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IologVersion {
     Two,
     Three,
 }
 
-/// The version in a first line; `None` if it is not that of an iolog.
+/// Returns the version in a first line; `None` if it is not that of an iolog.
 pub(crate) fn version(path: &Path, line: &str) -> Option<Result<IologVersion, TraceError>> {
     let number = line.trim_end().strip_prefix("fio version ")?.strip_suffix(" iolog")?;
     Some(match number {
@@ -43,12 +43,11 @@ pub(crate) fn version(path: &Path, line: &str) -> Option<Result<IologVersion, Tr
     })
 }
 
-/// Reads an iolog.
 pub(crate) struct Iolog {
     version: IologVersion,
     waits: Waits,
     waits_seen: u64,
-    /// Where version 2 is by its waits, ns.
+    /// Current time of version 2, from its waits, ns.
     now_ns: u64,
     has_head: bool,
 }
@@ -58,7 +57,7 @@ impl Iolog {
         Iolog { version, waits, waits_seen: 0, now_ns: 0, has_head: false }
     }
 
-    /// What the line says; nothing for a wait.
+    /// Parses a line; `None` for a wait.
     fn record(&mut self, line: &str, sink: &mut Sink) -> Result<Option<Record>, LineProblem> {
         let mut words = line.split_ascii_whitespace();
         let number = |word: Option<&str>, what: &'static str| -> Result<u64, LineProblem> {
@@ -91,7 +90,7 @@ impl Iolog {
             "trim" => RecordedAct::Trim,
             "sync" => RecordedAct::Sync,
             "datasync" => RecordedAct::Datasync,
-            // fio logs these without the range or the file system, and passes over them when it replays.
+            // fio logs these without the range or the file system, and skips them in a replay.
             "sync_file_range" | "syncfs" => return Ok(None),
             other => return Err(LineProblem::UnknownAct { act: other.to_owned() }),
         };

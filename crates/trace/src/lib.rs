@@ -1,8 +1,8 @@
-//! Recordings of I/O, read as streams of records in constant memory, whatever their length.
+//! Recordings of I/O, read as streams of records in constant memory, regardless of their length.
 //!
-//! [`open`] detects the format of a file and reads it: Plumb's [own], fio's [`iolog`], blktrace, and what strace, perf, blkparse and
-//! others print; published traces are [tables](table::PRESETS). [`merge`] merges several into one stream. [`write()`] writes.
-//! This crate knows nothing of replays.
+//! [`open`] detects the format of a file and reads it: Plumb's [own], fio's [`iolog`], blktrace, and the output of
+//! strace, perf, blkparse and others. Published traces are [tables](table::PRESETS). [`merge`] merges several
+//! recordings into one stream. [`write()`] writes. This crate does not depend on replays.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
 

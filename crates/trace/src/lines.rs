@@ -1,4 +1,4 @@
-//! What the readers of text share: lines in, records out.
+//! Shared code of the text readers: lines in, records out.
 
 use crate::error::{LineProblem, TraceError};
 use crate::format_reader::{FormatReader, Input};
@@ -8,24 +8,24 @@ use crate::record::Record;
 use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 
-/// Lines are no longer than this, bytes; what has none is not a text.
+/// Maximum length of a line, in bytes. A longer one is not a text.
 const LINE_BYTES_MAX: u64 = 1 << 20;
 
-/// Understands one line after another.
+/// Parses one line after another.
 pub(crate) trait LineParser: Send {
-    /// What a line says goes to `sink`.
+    /// Parses a line into `sink`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Returns the problem with the line.
     fn line(&mut self, line: &str, sink: &mut Sink) -> Result<(), LineProblem>;
 
-    /// Waits of fio's version 2 so far.
+    /// Returns the number of waits of fio's version 2 so far.
     fn waits(&self) -> u64 {
         0
     }
 }
 
-/// Where records go.
+/// Receives the records of a parser.
 #[derive(Debug, Default)]
 pub(crate) struct Sink {
     pub(crate) names: Names,
@@ -34,19 +34,18 @@ pub(crate) struct Sink {
 }
 
 impl Sink {
-    /// A time, from the first that was asked about.
+    /// Returns a time relative to the first one passed in.
     pub(crate) fn since_first(&mut self, at_ns: u64) -> u64 {
         at_ns.saturating_sub(*self.first_ns.get_or_insert(at_ns))
     }
 }
 
-/// Reads a text.
 pub(crate) struct Lines {
     input: Input,
     path: PathBuf,
     parser: Box<dyn LineParser>,
     sink: Sink,
-    /// Of the line that was read last, counted from 1.
+    /// Number of the last line read, counted from 1.
     line: u64,
     text: Vec<u8>,
     ended: bool,
@@ -59,7 +58,7 @@ impl Lines {
         Lines { input, path: path.to_owned(), parser, sink, line: 0, text, ended: false, error: None }
     }
 
-    /// Reads a line; whether there was one.
+    /// Reads a line. Returns `false` at the end.
     fn line(&mut self) -> Result<bool, TraceError> {
         self.text.clear();
         self.line += 1;
@@ -113,7 +112,7 @@ impl FormatReader for Lines {
     }
 }
 
-/// A number, whole or with decimals, in units of this many ns; decimals below a nanosecond are dropped.
+/// Parses a number, whole or with decimals, in units of this many ns. Drops decimals below a nanosecond.
 pub(crate) fn scaled(word: &str, unit_ns: u64) -> Option<u64> {
     let (whole, decimals) = word.split_once('.').unwrap_or((word, ""));
     let mut value = whole.parse::<u64>().ok()?.checked_mul(unit_ns)?;
@@ -125,10 +124,10 @@ pub(crate) fn scaled(word: &str, unit_ns: u64) -> Option<u64> {
     Some(value)
 }
 
-/// One second, ns.
+/// One second in ns.
 pub(crate) const SECOND_NS: u64 = 1_000_000_000;
 
-/// A number in decimal, or in hexadecimal behind `0x`; may be negative.
+/// Parses a number in decimal, or in hexadecimal after `0x`; may be negative.
 pub(crate) fn integer(word: &str) -> Option<i64> {
     match word.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok().map(|number| number as i64),

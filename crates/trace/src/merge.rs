@@ -1,4 +1,4 @@
-//! Several recordings as one, in the order of their times.
+//! Merges several recordings in time order.
 
 use crate::error::TraceError;
 use crate::own::has_other_file;
@@ -6,18 +6,17 @@ use crate::record::Record;
 
 /// One recording of a merge.
 pub struct MergeInput<I> {
-    /// Its records.
     pub records: I,
-    /// Its times are multiplied by this percentage.
+    /// Percentage to multiply its times by.
     pub percent: f64,
     /// Added to the numbers of its files.
     pub first_file: u32,
 }
 
-/// Merges recordings, each in the order of its own times.
+/// Merges recordings. Each must be in time order.
 ///
 /// # Errors
-/// [`TraceError::Merge`] where a speed is not a number above 0.
+/// Returns [`TraceError::Merge`] if a time scale is not a number above 0.
 pub fn merge<I>(sources: Vec<MergeInput<I>>) -> Result<Merged<I>, TraceError>
 where
     I: Iterator<Item = Result<Record, TraceError>>,
@@ -62,7 +61,7 @@ impl<I: Iterator<Item = Result<Record, TraceError>>> Iterator for Merged<I> {
                 }
             }
         }
-        // Of equal times, the earlier recording's comes first.
+        // At equal times, the earlier recording comes first.
         let waiting = self.streams.iter_mut().filter(|stream| stream.next.is_some());
         let first = waiting.min_by_key(|stream| stream.next.map_or(u64::MAX, |record| record.at_ns))?;
         first.next.take().map(Ok)

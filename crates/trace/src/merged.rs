@@ -1,4 +1,4 @@
-//! Several recordings merged into one, each repeated and scaled in time, with files of the same name unified.
+//! Merges several recordings into one, each repeated and scaled in time, with files of the same name unified.
 
 use crate::error::TraceError;
 use crate::iolog::Waits;
@@ -10,46 +10,46 @@ use crate::own::has_other_file;
 use crate::record::{FileName, Record, Task};
 use std::path::PathBuf;
 
-/// One recording of several.
+/// One recording of a merge.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MergedPart {
-    /// Where it is.
     pub path: PathBuf,
-    /// Its times are multiplied by this percentage.
+    /// Percentage to multiply its times by.
     pub percent: f64,
-    /// It is repeated this many times, end to end.
+    /// Number of repetitions, end to end.
     pub times: u32,
-    /// Which copy it is of one recording that is replayed several times at once.
+    /// Number of this copy, if one recording is replayed several times at once.
     pub copy: u32,
 }
 
-/// What a file is called when its recording is copied and repeated: by its name, which copy it is, and which time, counted from 0.
+/// Returns the file name for a copy and repetition of a recording, from its name, the copy's number, and
+/// the repetition counted from 0.
 pub type Renames<'a> = dyn Fn(&FileName, u32, u32) -> FileName + 'a;
 
-/// The records of several recordings, in the order of their times.
+/// The records of several recordings, in time order.
 pub struct MergedRecording {
     merged: Merged<Repeated>,
     /// Files of all parts, one part after another.
     part_names: Vec<FileName>,
-    /// Threads of all parts; empty where it is not kept whose ops they are.
+    /// Threads of all parts; empty if threads are not kept.
     part_tasks: Vec<Task>,
     names: Names,
     waits: u64,
 }
 
 impl MergedRecording {
-    /// Opens all parts. Each is read once to its end before, for its files and its length.
+    /// Opens all parts. Reads each to its end first, for its files and its length.
     ///
     /// # Errors
-    /// [`TraceError`] of a part, or where there is nothing to merge.
+    /// Returns a [`TraceError`] of a part, or if there is nothing to merge.
     pub fn open(parts: &[MergedPart], waits: Waits) -> Result<MergedRecording, TraceError> {
         MergedRecording::of(parts, waits, None)
     }
 
-    /// The same for a replay of calls: threads stay apart, and each repetition has files of its own.
+    /// Opens all parts for a replay of calls: threads stay apart, and each repetition has its own files.
     ///
     /// # Errors
-    /// As [`open`](MergedRecording::open).
+    /// Returns the same errors as [`open`](MergedRecording::open).
     pub fn of_calls(parts: &[MergedPart], waits: Waits, renames: &Renames<'_>) -> Result<MergedRecording, TraceError> {
         MergedRecording::of(parts, waits, Some(renames))
     }
@@ -82,7 +82,7 @@ impl MergedRecording {
                     for time in 0..part.times {
                         part_names.extend(outline.files.iter().map(|file| renames(&file.name, part.copy, time)));
                     }
-                    // Processes of one number are different ones, if they were recorded apart.
+                    // Recordings made apart may reuse process numbers: these are different processes.
                     part_tasks.extend(
                         outline
                             .tasks
@@ -99,7 +99,7 @@ impl MergedRecording {
         Ok(MergedRecording { merged, part_names, part_tasks, names, waits: waits_seen })
     }
 
-    /// All files that it will mention; some of them more than once.
+    /// Returns all files that it will mention; some of them more than once.
     pub(crate) fn part_names(&self) -> &[FileName] {
         &self.part_names
     }
@@ -136,17 +136,17 @@ impl Iterator for MergedRecording {
         let (Some(file), Some(aux)) = (file, aux) else {
             return Some(Err(TraceError::Merge("a recording changed while it was being read; merge again".to_owned())));
         };
-        // Where nothing is said, threads are not kept: numbers of several machines are not comparable.
+        // Without names, threads are not kept: numbers of several machines are not comparable.
         let task = self.part_tasks.get(record.task as usize).cloned().unwrap_or_default();
         let task = self.names.task(task);
         Some(Ok(Record { file, aux, task, ..record }))
     }
 }
 
-/// Numbers of processes have no more bits than this.
+/// Number of bits in a process number.
 const PROCESS_BITS: u32 = 22;
 
-/// A recording again and again.
+/// A repeated recording.
 struct Repeated {
     path: PathBuf,
     waits: Waits,
@@ -154,7 +154,7 @@ struct Repeated {
     left: u32,
     began_ns: u64,
     length_ns: u64,
-    /// Added to the numbers of files with each repetition, and what that has come to.
+    /// Added to the numbers of files with each repetition, and the sum so far.
     files_each: u32,
     first_file: u32,
     /// Added to the numbers of threads.
@@ -198,9 +198,9 @@ mod tests {
     use crate::record::RecordedAct;
     use std::fs;
 
-    /// Threads of equal numbers are different ones, and files come anew with each repetition.
+    /// Protects: equal thread numbers of different parts are different threads, and each repetition has new files.
     #[test]
-    fn repetitions_of_calls_have_files_of_their_own_and_parts_their_own_threads() {
+    fn repetitions_have_their_own_files_and_parts_their_own_threads() {
         let place = tempfile::tempdir().unwrap();
         let paths = ["1", "2"].map(|name| place.path().join(name));
         let line = "7 1.0 rename(\"/w/a\", \"/w/b\") = 0 <0.5>\n";

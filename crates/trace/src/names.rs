@@ -1,31 +1,31 @@
-//! The files and threads of a recording, numbered as they are met.
+//! The files and threads of a recording, numbered in order of appearance.
 
 use crate::record::{FileName, Task};
 use std::collections::HashMap;
 
-/// Files and threads by their numbers.
+/// Files and threads by number.
 #[derive(Debug, Default)]
 pub struct Names {
     files: Vec<FileName>,
     tasks: Vec<Task>,
     file_numbers: HashMap<FileName, u32>,
     task_numbers: HashMap<Task, u32>,
-    /// A path that is being looked up, so that one that is known is not copied.
+    /// Reused lookup key, so that a known path is not copied.
     key: Option<FileName>,
 }
 
 impl Names {
-    /// All files.
+    /// Returns all files; a record's file number is the index.
     pub fn files(&self) -> &[FileName] {
         &self.files
     }
 
-    /// All threads.
+    /// Returns all threads; a record's task number is the index.
     pub fn tasks(&self) -> &[Task] {
         &self.tasks
     }
 
-    /// The number of a path.
+    /// Returns the number of a path. Adds it if it is new.
     pub fn path(&mut self, path: &str) -> u32 {
         let mut key = match self.key.take() {
             Some(FileName::Path(key)) => key,
@@ -41,7 +41,7 @@ impl Names {
         self.file(name)
     }
 
-    /// The number of a file.
+    /// Returns the number of a file. Adds it if it is new.
     pub fn file(&mut self, name: FileName) -> u32 {
         let next = self.files.len() as u32;
         *self.file_numbers.entry(name).or_insert_with_key(|name| {
@@ -50,12 +50,12 @@ impl Names {
         })
     }
 
-    /// The number of a device.
+    /// Returns the number of a device. Adds it if it is new.
     pub fn device(&mut self, major: u32, minor: u32) -> u32 {
         self.file(FileName::Device { major, minor })
     }
 
-    /// The number of a thread.
+    /// Returns the number of a thread. Adds it if it is new.
     pub fn task(&mut self, task: Task) -> u32 {
         let next = self.tasks.len() as u32;
         *self.task_numbers.entry(task).or_insert_with_key(|task| {

@@ -1,4 +1,4 @@
-//! The one door: a file, whatever it is.
+//! Opens a file of any known format.
 
 use crate::binary::{Binary, Layout};
 use crate::blktrace::{Blktrace, RecordLayout};
@@ -19,22 +19,19 @@ use std::fs::File;
 use std::io::{BufReader, Cursor, ErrorKind, Read};
 use std::path::Path;
 
-/// The forms that are read.
+/// Formats that can be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Format {
-    /// Plumb's own.
     Own,
-    /// fio's, with or without times.
+    /// fio's iolog, with or without times.
     Iolog,
-    /// blktrace's.
     Blktrace,
-    /// What blkparse prints.
+    /// The text output of blkparse.
     Blkparse,
-    /// btrecord's.
     Btrecord,
-    /// What strace prints.
+    /// The text output of strace.
     Strace,
-    /// What `perf script` and tracefs print.
+    /// The text output of `perf script` and tracefs.
     Events,
     /// elbencho's log of ops.
     OpsLog,
@@ -42,11 +39,11 @@ pub enum Format {
     Vscsi,
     /// A [model](crate::model), from which ops are drawn.
     Model,
-    /// A table of text, with its name or its description.
+    /// A table of text, by its name or its description.
     Table(String),
 }
 
-/// The names of forms, for those who say which one it is.
+/// Names of formats, for users who specify one.
 const NAMES: [(&str, Format); 10] = [
     ("plumb", Format::Own),
     ("iolog", Format::Iolog),
@@ -61,7 +58,7 @@ const NAMES: [(&str, Format); 10] = [
 ];
 
 impl Format {
-    /// What it is called.
+    /// Returns the name of the format.
     pub fn name(&self) -> &str {
         match self {
             Format::Table(name) => name,
@@ -69,10 +66,10 @@ impl Format {
         }
     }
 
-    /// The form with a name; a description of a table has a blank.
+    /// Returns the format with this name. A name with a blank is the description of a table.
     ///
     /// # Errors
-    /// [`TraceError::Description`] where there is none.
+    /// Returns [`TraceError::Description`] if the format is unknown.
     pub fn named(name: &str) -> Result<Format, TraceError> {
         if let Some((_, format)) = NAMES.iter().find(|(known, _)| *known == name) {
             return Ok(format.clone());
@@ -86,7 +83,7 @@ impl Format {
         Err(TraceError::Description { what: format!("unknown format `{name}`; known: {}", known.join(", ")) })
     }
 
-    /// By the first bytes of a file.
+    /// Detects the format from the first bytes of a file.
     fn of(head: &[u8]) -> Option<Format> {
         if head.starts_with(&MAGIC) {
             return Some(Format::Own);
@@ -110,7 +107,7 @@ impl Format {
         if head.contains(&0) {
             return None;
         }
-        // Heads and comments come before the first line that shows what it is.
+        // Headers and comments come before the first line that shows the format.
         text.lines().filter(|line| !line.trim().is_empty()).take(200).find_map(|line| {
             Some(match line {
                 line if is_ops_log(line) => Format::OpsLog,
@@ -148,41 +145,40 @@ pub struct RecordingReader {
     has_failed: bool,
 }
 
-/// Records of several recordings or of one.
+/// Records of one or several recordings.
 pub type Records = Box<dyn Iterator<Item = Result<Record, TraceError>> + Send>;
 
 impl RecordingReader {
-    /// Which form it has.
     pub fn format(&self) -> &Format {
         &self.format
     }
 
-    /// The files that were mentioned so far; [`Record::file`] counts them.
+    /// Returns the files mentioned so far; [`Record::file`] is an index into them.
     pub fn files(&self) -> &[FileName] {
         self.records.names().files()
     }
 
-    /// The threads that were mentioned so far; [`Record::task`] counts them.
+    /// Returns the threads mentioned so far; [`Record::task`] is an index into them.
     pub fn tasks(&self) -> &[Task] {
         self.records.names().tasks()
     }
 
-    /// Files and threads that were mentioned so far.
+    /// Returns the files and threads mentioned so far.
     pub fn names(&self) -> &Names {
         self.records.names()
     }
 
-    /// Waits of fio's version 2 so far, about which its manual and fio itself differ.
+    /// Returns the number of waits of fio's version 2 so far. Its manual and fio itself differ about them.
     pub fn waits(&self) -> u64 {
         self.records.waits()
     }
 
-    /// What a file of Plumb's own form says about itself; all of it once its end was read.
+    /// Returns the metadata in a file of Plumb's own format. Complete only after the end was read.
     pub fn facts(&self) -> Option<&Facts> {
         self.records.facts()
     }
 
-    /// What of a damaged file of Plumb's own form could not be read so far. Other forms end with an error there.
+    /// Returns the damaged parts of a file of Plumb's own format so far. Other formats end with an error there.
     pub fn losses(&self) -> &[Loss] {
         self.records.losses()
     }
@@ -201,18 +197,18 @@ impl Iterator for RecordingReader {
     }
 }
 
-/// Opens a recording and finds out what it is.
+/// Opens a recording and detects its format.
 ///
 /// # Errors
-/// [`TraceError`] where it cannot be opened, or is nothing that is read here.
+/// Returns a [`TraceError`] if it cannot be opened or its format is unknown.
 pub fn open(path: &Path, waits: Waits) -> Result<RecordingReader, TraceError> {
     open_as(path, waits, None)
 }
 
-/// The same, where the form is known.
+/// Opens a recording, in this format if given.
 ///
 /// # Errors
-/// As [`open`].
+/// Returns the same errors as [`open`].
 pub fn open_as(path: &Path, waits: Waits, format: Option<Format>) -> Result<RecordingReader, TraceError> {
     let failed = |source| TraceError::Io { path: path.to_owned(), source };
     if let Some(processors) = Processors::open(path).map_err(failed)? {
@@ -222,16 +218,16 @@ pub fn open_as(path: &Path, waits: Waits, format: Option<Format>) -> Result<Reco
     read_as(Box::new(BufReader::with_capacity(1 << 16, file)), path, waits, format)
 }
 
-/// The same from anything that can be read; `path` is for messages.
+/// Reads a recording from any input; `path` is for messages.
 ///
 /// # Errors
-/// As [`open`].
+/// Returns the same errors as [`open`].
 pub fn read(input: Input, path: &Path, waits: Waits) -> Result<RecordingReader, TraceError> {
     read_as(input, path, waits, None)
 }
 
-/// Forms that are read by the programs that write them: what it is, and the way to a form that is read here.
-fn elsewhere(head: &[u8]) -> Option<(&'static str, &'static str)> {
+/// Returns the name of a format that needs conversion by its own program, and the command.
+fn foreign_format(head: &[u8]) -> Option<(&'static str, &'static str)> {
     let known: [(&[u8], &str, &str); 6] = [
         (
             b"PERFILE2",
@@ -247,13 +243,13 @@ fn elsewhere(head: &[u8]) -> Option<(&'static str, &'static str)> {
     known.iter().find(|(magic, ..)| head.starts_with(magic)).map(|(_, what, way)| (*what, *way))
 }
 
-/// Bytes by which a form is recognised.
+/// Number of bytes used to detect a format.
 const HEAD_BYTES: u64 = 1 << 14;
 
-/// The same, where the form is known.
+/// Reads a recording from any input, in this format if given.
 ///
 /// # Errors
-/// As [`open`].
+/// Returns the same errors as [`open`].
 pub fn read_as(
     mut input: Input,
     path: &Path,
@@ -268,7 +264,7 @@ pub fn read_as(
             Err(source) => return Err(TraceError::Io { path: path.to_owned(), source }),
         }
     }
-    let unknown = || match elsewhere(&head) {
+    let unknown = || match foreign_format(&head) {
         Some((what, way)) => TraceError::Elsewhere { path: path.to_owned(), what, way },
         None => TraceError::Unknown { path: path.to_owned() },
     };

@@ -1,16 +1,16 @@
-//! What a replay must know in advance: the recording's files, their lengths, its largest op.
+//! Facts that a replay needs in advance: the recording's files, their lengths, its largest op.
 
 use crate::error::TraceError;
 use crate::names::Names;
 use crate::open::RecordingReader;
 use crate::record::{FileName, Record, RecordedAct, Task, end_of};
 
-/// Records with the files that they are about.
+/// A stream of records with the names that they refer to.
 pub trait Recorded: Iterator<Item = Result<Record, TraceError>> {
-    /// The files and threads that were mentioned so far; [`Record::file`] and [`Record::task`] count them.
+    /// Returns the files and threads mentioned so far; [`Record::file`] and [`Record::task`] are indexes into them.
     fn names(&self) -> &Names;
 
-    /// Waits of fio's version 2 so far, about which its manual and fio itself differ.
+    /// Returns the number of waits of fio's version 2 so far. Its manual and fio itself differ about them.
     fn waits(&self) -> u64;
 }
 
@@ -34,44 +34,43 @@ impl Recorded for RecordingReader {
     }
 }
 
-/// What a whole recording touches.
+/// Summary of a whole recording.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Outline {
     /// Its files, in the order of their first mention.
     pub files: Vec<FileOutline>,
-    /// Bytes of its largest op.
+    /// Length of its largest op, in bytes.
     pub largest_bytes: u64,
-    /// Reads, writes, trims and flushes.
+    /// Number of reads, writes, trims and flushes.
     pub ops: u64,
-    /// From the first record to the last of these, ns.
+    /// Time from the first record to the last of these, ns.
     pub length_ns: u64,
-    /// The end of whatever ended last, ns.
+    /// Latest end of any op, ns.
     pub end_ns: u64,
     /// Its threads, in the order of their first mention.
     pub tasks: Vec<Task>,
-    /// Waits of fio's version 2, about which its manual and fio itself differ.
+    /// Number of waits of fio's version 2. Its manual and fio itself differ about them.
     pub waits: u64,
 }
 
-/// What a recording does to one file.
+/// Summary of a recording's ops on one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileOutline {
-    /// Which.
     pub name: FileName,
-    /// The end of the op that reaches furthest, bytes.
+    /// End of the op that reaches furthest, in bytes.
     pub end_bytes: u64,
-    /// Reads of it.
+    /// Number of reads from the file.
     pub reads: u64,
-    /// Writes of it.
+    /// Number of writes to the file.
     pub writes: u64,
-    /// Trims of it.
+    /// Number of trims on the file.
     pub trims: u64,
 }
 
 /// Reads a recording to its end.
 ///
 /// # Errors
-/// The problem with the recording.
+/// Returns the problem with the recording.
 pub fn outline(mut reader: impl Recorded) -> Result<Outline, TraceError> {
     let mut outline = Outline::default();
     let mut touched: Vec<Touched> = Vec::new();
@@ -131,7 +130,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn an_outline_tells_what_must_be_there_before_a_replay() {
+    fn an_outline_has_the_files_that_a_replay_needs() {
         let text =
             "fio version 3 iolog\n0 a add\n0 b add\n1 a open\n2 a read 4096 512\n3 b write 0 8192\n9 b sync 0 0\n";
         let input = Box::new(Cursor::new(text.as_bytes()));

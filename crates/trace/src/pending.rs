@@ -1,34 +1,34 @@
-//! Ops whose end is still to come. They are passed on in the order of their beginnings, each once its end is known.
+//! Ops in flight. They are passed on in the order of their start times, each after its end is known.
 
 use crate::record::{Record, UNKNOWN_NS, flag};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Records that are held back at most; then the oldest is passed on without an end, so that memory stays constant.
+/// Maximum number of records held back. Above it the oldest is passed on without an end, which bounds memory.
 const HELD_MAX: usize = 1 << 16;
 
-/// Where a record waits.
+/// Refers to a waiting record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ticket(u64);
 
-/// What waits in a place.
+/// State of a waiting place.
 #[derive(Debug)]
 enum Slot {
-    /// A record whose end is known, or none is expected.
+    /// A record whose end is known, or that needs none.
     Ended(Record),
     /// A record whose end is still to come.
     Begun(Record),
-    /// Nothing is known yet but that something began.
+    /// Reserved for an op that has begun.
     Reserved,
-    /// It came to nothing.
+    /// The reservation was not used.
     Empty,
 }
 
-/// Records in the order of their beginnings.
+/// Records ordered by start time.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
     queue: VecDeque<Slot>,
     passed_on: u64,
-    /// Nothing more comes: what is left goes without an end.
+    /// Whether the input has ended: the remaining records are passed on without an end.
     closed: bool,
 }
 
@@ -43,22 +43,22 @@ impl Pending {
         self.queue.get_mut(place)
     }
 
-    /// Takes a record whose end is known, or of which no end is expected.
+    /// Adds a record whose end is known, or that needs none.
     pub(crate) fn whole(&mut self, record: Record) {
         self.push(Slot::Ended(record));
     }
 
-    /// Takes a record that goes on.
+    /// Adds a record whose end is still to come.
     pub(crate) fn begun(&mut self, record: Record) -> Ticket {
         self.push(Slot::Begun(record))
     }
 
-    /// Keeps a place for what is not known yet.
+    /// Reserves a place for a record.
     pub(crate) fn reserve(&mut self) -> Ticket {
         self.push(Slot::Reserved)
     }
 
-    /// What a reserved place was for. If it waited for too long, it comes late.
+    /// Fills a reserved place. If it waited too long, the record is appended late.
     pub(crate) fn fill(&mut self, ticket: Ticket, record: Option<Record>) {
         let filled = record.map_or(Slot::Empty, Slot::Ended);
         match self.slot(ticket) {
@@ -67,7 +67,7 @@ impl Pending {
         }
     }
 
-    /// The record that waits there, to be completed; `None` if it was passed on already.
+    /// Returns the waiting record, to be completed; `None` if it was passed on already.
     pub(crate) fn ended(&mut self, ticket: Ticket) -> Option<&mut Record> {
         let slot = self.slot(ticket)?;
         if let Slot::Begun(record) = slot {
@@ -79,12 +79,12 @@ impl Pending {
         }
     }
 
-    /// No end comes any more.
+    /// Ends the input: no more ends will come.
     pub(crate) fn close(&mut self) {
         self.closed = true;
     }
 
-    /// The next record, once its turn has come.
+    /// Returns the next record if it is ready.
     pub(crate) fn next(&mut self) -> Option<Record> {
         loop {
             let waits = matches!(self.queue.front()?, Slot::Begun(_) | Slot::Reserved);
@@ -104,19 +104,19 @@ impl Pending {
     }
 }
 
-/// Requests to block devices in flight. The block layer merges and splits requests between the queue and the device, so that a
-/// completion ends every request that it reaches the end of.
+/// Block requests in flight. The block layer merges and splits requests between the queue and the device, so a
+/// completion ends every request whose end it reaches.
 #[derive(Debug, Default)]
 pub(crate) struct InFlight {
-    /// By device, first sector and order.
+    /// Requests by device, first sector and sequence.
     requests: BTreeMap<(u32, u64, u64), (u64, Ticket)>,
     count: u64,
 }
 
 impl InFlight {
-    /// A request of a device for these bytes begins.
+    /// Adds a request of a device for these bytes.
     pub(crate) fn begin(&mut self, device: u32, from: u64, to: u64, ticket: Ticket) {
-        // One whose end was lost must not stay for ever.
+        // Drop the oldest: a request whose end was lost must not stay forever.
         if self.requests.len() >= HELD_MAX {
             self.requests.pop_first();
         }
@@ -124,7 +124,7 @@ impl InFlight {
         self.count += 1;
     }
 
-    /// These bytes of a device are complete, at this time.
+    /// Completes these bytes of a device at this time.
     pub(crate) fn end(&mut self, device: u32, from: u64, to: u64, at_ns: u64, error: i64, pending: &mut Pending) {
         let before = self.requests.range((device, 0, 0)..(device, from, 0)).next_back();
         let first = before.filter(|(_, (end, _))| *end > from).map_or((device, from, 0), |(key, _)| *key);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn records_come_in_the_order_of_their_beginnings() {
+    fn records_are_sorted_by_start_time() {
         let mut pending = Pending::default();
         let first = pending.begun(write(1, 0, 1));
         pending.whole(write(2, 1, 1));
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_ends_is_passed_on_and_says_so() {
+    fn unfinished_records_are_passed_on_and_marked() {
         let mut pending = Pending::default();
         pending.begun(write(1, 0, 1));
         pending.close();
@@ -182,7 +182,7 @@ mod tests {
 
     /// Two requests merged into one, and one split into two.
     #[test]
-    fn a_completion_ends_what_it_reaches_the_end_of() {
+    fn a_completion_ends_all_requests_that_it_covers() {
         let (mut pending, mut in_flight) = (Pending::default(), InFlight::default());
         for (at_ns, from, to) in [(0, 0, 8), (1, 8, 16), (2, 100, 200)] {
             let ticket = pending.begun(write(at_ns, from, to - from));

@@ -1,20 +1,21 @@
-//! Recordings that are a file for each processor, as blktrace and btrecord write them: `DEVICE.blktrace.0`, `DEVICE.blktrace.1` and so on.
-//! One recording is made of them, in the order of its times, because an op often begins on one processor and ends on another.
+//! Reads recordings with one file per processor, as blktrace and btrecord write them: `DEVICE.blktrace.0`,
+//! `DEVICE.blktrace.1` and so on. The files are merged by time into one recording, because an op often begins on one
+//! processor and ends on another.
 
 use crate::blktrace::RecordLayout;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// What such files are called, with the bytes of the head of the whole.
+/// Name endings of such files, with the bytes of the file header.
 const ENDINGS: [(&str, usize); 2] = [(".blktrace.", 0), (".replay.", 32)];
 
-/// Packets of a bunch of btrecord, and their bytes. Source: btrecord.h.
+/// Maximum packets in a bunch of btrecord, and their bytes. Source: btrecord.h.
 const PACKETS_MAX: u64 = 512;
 const PACKET_BYTES: usize = 24;
 const BUNCH_BYTES: usize = 16;
 
-/// A file, and what comes next in it.
+/// A file and its next piece.
 struct Part {
     path: PathBuf,
     input: BufReader<File>,
@@ -25,15 +26,16 @@ struct Part {
     is_over: bool,
 }
 
-/// The files as one.
+/// The files, merged into one.
 pub(crate) struct Processors {
     parts: Vec<Part>,
-    /// Which part's next piece is being read, from where.
+    /// The part whose next piece is being read, and the position in it.
     reads: Vec<u8>,
     place: usize,
 }
 
-/// All files of the recording that this file is one of, in the order of the processors; nothing if there is but one.
+/// Returns all files of the recording that this file belongs to, in the order of the processors; `None` if
+/// it is the only one.
 fn files(path: &Path) -> Option<(Vec<PathBuf>, usize)> {
     let name = path.file_name()?.to_str()?;
     let stem_of = |name: &str, ending: &str| {
@@ -56,7 +58,8 @@ fn files(path: &Path) -> Option<(Vec<PathBuf>, usize)> {
 }
 
 impl Processors {
-    /// Opens all files of the recording that this file is one of; nothing if it is alone, or no such file.
+    /// Opens all files of the recording that this file belongs to; `None` if it is the only one, or
+    /// does not follow the naming.
     pub(crate) fn open(path: &Path) -> io::Result<Option<Processors>> {
         let Some((files, head_bytes)) = files(path) else { return Ok(None) };
         let (mut parts, mut head) = (Vec::new(), Vec::new());
@@ -67,7 +70,7 @@ impl Processors {
             let layout = match (head_bytes, RecordLayout::of(&path, first)) {
                 (0, Some(Ok(layout))) => Some(layout),
                 (0, Some(Err(error))) => return Err(io::Error::new(ErrorKind::InvalidData, error.to_string())),
-                // A processor that did nothing has an empty file.
+                // An idle processor has an empty file.
                 (0, None) if first.is_empty() => continue,
                 (0, None) => return Ok(None),
                 _ => None,
@@ -76,7 +79,7 @@ impl Processors {
             if input.read_exact(&mut of_file).is_err() {
                 continue;
             }
-            // All heads are alike but for counts that nobody needs.
+            // All headers are the same except for counts that are not used.
             if head.is_empty() {
                 head = of_file;
             }
@@ -91,7 +94,7 @@ impl Processors {
 }
 
 impl Part {
-    fn wrong(&self, reason: &str) -> io::Error {
+    fn malformed(&self, reason: &str) -> io::Error {
         io::Error::new(ErrorKind::InvalidData, format!("{}: byte {}: {reason}", self.path.display(), self.at))
     }
 
@@ -105,30 +108,30 @@ impl Part {
             return Ok(());
         }
         if self.next.len() < head_bytes {
-            return Err(self.wrong("the recording ends within a record"));
+            return Err(self.malformed("the recording ends within a record"));
         }
-        let behind = match self.layout {
+        let extra_bytes = match self.layout {
             Some(layout) => {
-                let Some((time_ns, behind)) = layout.time_and_behind(&self.next) else {
-                    return Err(self.wrong("no magic number of a record"));
+                let Some((time_ns, extra_bytes)) = layout.time_and_extra_bytes(&self.next) else {
+                    return Err(self.malformed("a record without its magic number"));
                 };
                 self.time_ns = time_ns.unwrap_or(self.time_ns);
-                behind
+                extra_bytes
             }
             None => {
                 let long =
                     |place: usize| self.next[place..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
                 let (packets, time_ns) = (long(0), long(8));
                 if packets > PACKETS_MAX {
-                    return Err(self.wrong("a bunch has more than 512 packets"));
+                    return Err(self.malformed("a bunch has more than 512 packets"));
                 }
                 self.time_ns = time_ns;
                 packets as usize * PACKET_BYTES
             }
         };
-        self.input.by_ref().take(behind as u64).read_to_end(&mut self.next)?;
-        if self.next.len() < head_bytes + behind {
-            return Err(self.wrong("the recording ends within a record"));
+        self.input.by_ref().take(extra_bytes as u64).read_to_end(&mut self.next)?;
+        if self.next.len() < head_bytes + extra_bytes {
+            return Err(self.malformed("the recording ends within a record"));
         }
         self.at += self.next.len() as u64;
         Ok(())

@@ -1,17 +1,17 @@
-//! One entry of a recording, and what it is about.
+//! One entry of a recording, and the file it is about.
 
 use std::fmt;
 
-/// Which file a record is about.
+/// The file of a record.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FileName {
-    /// By its path.
+    /// A file by its path.
     Path(String),
     /// A block device by its numbers.
     Device {
-        /// Of its driver.
+        /// Major number: the driver.
         major: u32,
-        /// Of the device.
+        /// Minor number: the device.
         minor: u32,
     },
 }
@@ -25,70 +25,68 @@ impl fmt::Display for FileName {
     }
 }
 
-/// Who did it: a thread.
+/// A thread that made ops.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Task {
-    /// Its process; 0 if the format does not say.
+    /// Process number; 0 if the format has none.
     pub process: u32,
-    /// Itself; 0 if the format does not say.
+    /// Thread number; 0 if the format has none.
     pub thread: u32,
-    /// The name of its program; empty if the format does not say.
+    /// Name of the program; empty if the format has none.
     pub command: String,
 }
 
-/// What was done. The numbers are those of Plumb's own format and never change.
+/// Kind of an op. The numbers are those of Plumb's own format and never change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum RecordedAct {
-    /// The file is named for the first time.
+    /// Names the file for the first time.
     Add = 0,
-    /// It is opened: `aux` has the flags of open(2), and its mode above the 32nd bit.
+    /// Opens the file: `aux` has the flags of open(2), and the mode above the 32nd bit.
     Open = 1,
-    /// It is closed.
+    /// Closes the file or descriptor.
     Close = 2,
-    /// Bytes are read.
+    /// Reads bytes from the file.
     Read = 3,
-    /// Bytes are written.
+    /// Writes bytes to the file.
     Write = 4,
-    /// Bytes are discarded.
+    /// Discards bytes of the device.
     Trim = 5,
-    /// It is flushed.
+    /// Flushes the file (fsync).
     Sync = 6,
-    /// Its data is flushed.
+    /// Flushes the file's data (fdatasync).
     Datasync = 7,
-    /// Its attributes are read, or whether it may be used.
+    /// Reads the file's attributes, or tests its access permissions.
     Stat = 8,
-    /// Its name is removed.
+    /// Removes the file's name.
     Unlink = 9,
-    /// A directory is made.
     Mkdir = 10,
-    /// A directory is removed.
     Rmdir = 11,
-    /// It is renamed; `aux` is the number of the file that it becomes.
+    /// Renames the file; `aux` is the number of the new file name.
     Rename = 12,
-    /// It gets another name; `aux` is the number of that file.
+    /// Creates another name; `aux` is the number of that file name.
     Link = 13,
-    /// A symbolic link is made.
+    /// Creates a symbolic link.
     Symlink = 14,
-    /// A symbolic link is read.
+    /// Reads a symbolic link.
     Readlink = 15,
-    /// It is cut or grown to `length` bytes.
+    /// Truncates or extends the file to `length` bytes.
     Truncate = 16,
-    /// Space is allocated or punched; `aux` is the mode of fallocate(2).
+    /// Allocates or punches space; `aux` is the mode of fallocate(2).
     Allocate = 17,
-    /// A directory is listed.
+    /// Lists a directory.
     List = 18,
-    /// Its position is moved to `offset`; the records of reads and writes have it already.
+    /// Moves the file position to `offset`; the records of reads and writes include it already.
     Seek = 19,
-    /// It is mapped into memory; what is read and written through the map is not recorded.
+    /// Maps the file into memory. I/O through the map is not recorded.
     Map = 20,
-    /// Its mode, owner, times or extended attributes are changed.
+    /// Changes the mode, owner, times or extended attributes.
     Attribute = 21,
-    /// A range of it is flushed.
+    /// Flushes a range of the file.
     SyncRange = 22,
-    /// A whole file system, or all of them, is flushed.
+    /// Flushes a whole file system, or all of them.
     SyncAll = 23,
-    /// Anything else.
+    /// Any other act.
     Other = 24,
 }
 
@@ -125,17 +123,17 @@ pub const ACTS: [(RecordedAct, &str); 25] = {
 };
 
 impl RecordedAct {
-    /// Its name, such as `fsync`.
+    /// Returns the name, such as `fsync`.
     pub fn name(self) -> &'static str {
         ACTS[self as usize].1
     }
 
-    /// The act with a number.
+    /// Returns the act with this number.
     pub fn numbered(number: u64) -> Option<RecordedAct> {
         ACTS.get(usize::try_from(number).ok()?).map(|(act, _)| *act)
     }
 
-    /// The act with a name.
+    /// Returns the act with this name.
     pub fn named(name: &str) -> Option<RecordedAct> {
         ACTS.iter().find(|(_, known)| *known == name).map(|(act, _)| *act)
     }
@@ -146,52 +144,51 @@ impl RecordedAct {
     }
 }
 
-/// How long an op took, if the format does not say.
+/// Duration of an op if the format has none.
 pub const UNKNOWN_NS: u64 = u64::MAX;
 
 /// One entry of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
-    /// When it began, from the first record, ns; a recording without times has 0 throughout.
+    /// Start time, from the first record, ns; 0 throughout in a recording without times.
     pub at_ns: u64,
-    /// How long it took, ns; [`UNKNOWN_NS`] if the format does not say.
+    /// Duration in ns; [`UNKNOWN_NS`] if the format has none.
     pub took_ns: u64,
-    /// Where in the file, bytes; 0 where that means nothing.
+    /// Offset in the file, bytes; 0 for acts without one.
     pub offset: u64,
-    /// How much was asked for, bytes; 0 where that means nothing.
+    /// Requested length, bytes; 0 for acts without one.
     pub length: u64,
-    /// What came of it, as the kernel returns it: bytes moved, a descriptor, 0, or the negative number of an error.
+    /// Result, as the kernel returns it: bytes moved, a descriptor, 0, or a negative error number.
     pub result: i64,
-    /// What some acts have in addition; see [`RecordedAct`].
+    /// Additional value of some acts; see [`RecordedAct`].
     pub aux: u64,
     /// Number of its file in [`RecordingReader::files`](crate::RecordingReader::files).
     pub file: u32,
     /// Number of its thread in [`RecordingReader::tasks`](crate::RecordingReader::tasks).
     pub task: u32,
-    /// The descriptor that it used or returned, plus 1; 0 where there is none.
+    /// The descriptor that it used or returned, plus 1; 0 if there is none.
     pub handle: u32,
-    /// What.
     pub act: RecordedAct,
-    /// How: the bits of [`flag`].
+    /// Bits of [`flag`].
     pub flags: u8,
 }
 
 /// Bits of [`Record::flags`].
 pub mod flag {
-    /// It is durable when it returns (O_SYNC, RWF_DSYNC, FUA).
+    /// The data is durable when it returns (O_SYNC, RWF_DSYNC, FUA).
     pub const SYNC: u8 = 1;
-    /// Metadata of a file system.
+    /// Accesses metadata of a file system.
     pub(crate) const METADATA: u8 = 2;
-    /// Read ahead of what was asked for.
+    /// Reads ahead of the requested data.
     pub(crate) const AHEAD: u8 = 4;
     /// Its end was not seen.
     pub const UNFINISHED: u8 = 8;
-    /// It bypasses the page cache.
+    /// Bypasses the page cache.
     pub const DIRECT: u8 = 16;
 }
 
 impl Record {
-    /// An act that succeeded at once, of which nothing more is known.
+    /// Creates a record of a successful act with unknown duration.
     pub const fn new(at_ns: u64, file: u32, act: RecordedAct) -> Record {
         Record {
             at_ns,
@@ -208,7 +205,7 @@ impl Record {
         }
     }
 
-    /// The same with a range, all of which was moved.
+    /// Creates a record with a range, all of which was moved.
     pub const fn ranged(at_ns: u64, file: u32, act: RecordedAct, offset: u64, length: u64) -> Record {
         let result = match act {
             RecordedAct::Read | RecordedAct::Write => length as i64,
@@ -217,7 +214,7 @@ impl Record {
         Record { offset, length, result, ..Record::new(at_ns, file, act) }
     }
 
-    /// What it returns if all goes well.
+    /// Returns the result of a successful op.
     pub(crate) fn expected_result(&self) -> i64 {
         match self.act {
             RecordedAct::Read | RecordedAct::Write => self.length as i64,
@@ -226,29 +223,29 @@ impl Record {
         }
     }
 
-    /// Bytes that it moved.
+    /// Returns the number of bytes moved.
     pub fn moved(&self) -> u64 {
         if self.act.moves_data() { u64::try_from(self.result).unwrap_or(0).min(self.length) } else { 0 }
     }
 }
 
-/// Flags of open(2) as recordings have them: those of Linux on x86. Source: asm-generic/fcntl.h.
+/// Flags of open(2) in recordings: those of Linux on x86. Source: asm-generic/fcntl.h.
 pub mod open_flag {
-    /// Made if it is not there.
+    /// Creates the file if it does not exist.
     pub const CREATE: u64 = 0o100;
-    /// Must not be there.
+    /// Fails if the file exists.
     pub const EXCLUSIVE: u64 = 0o200;
-    /// Written at its end.
+    /// Writes at the end of the file.
     pub const APPEND: u64 = 0o2000;
-    /// Cut to nothing.
+    /// Truncates the file to nothing.
     pub const TRUNCATE: u64 = 0o1000;
-    /// A directory.
+    /// Fails if it is not a directory.
     pub const DIRECTORY: u64 = 0o200_000;
-    /// A file without a name in a directory; has [`DIRECTORY`]'s bit as well.
+    /// Creates a nameless file in a directory; includes [`DIRECTORY`]'s bit.
     pub const TEMPORARY: u64 = 0o20_200_000;
 }
 
-/// When a record had ended, as far as that is known.
+/// Returns the end time of a record, as far as it is known.
 pub fn end_of(record: &Record) -> u64 {
     match record.took_ns {
         UNKNOWN_NS => record.at_ns,

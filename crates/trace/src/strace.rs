@@ -1,7 +1,9 @@
-//! What strace prints, with `-f` and any of `-t`, `-tt`, `-ttt`, `-r`, `-T`, `-y`, `-yy`, `-n`, `-xx`, `-X raw`. Source: strace(1) and its output.
+//! Reads strace's output, with `-f` and any of `-t`, `-tt`, `-ttt`, `-r`, `-T`, `-y`, `-yy`, `-n`, `-xx`, `-X raw`.
+//! Source: strace(1) and its output.
 //!
-//! A call that another thread interrupts is printed in two pieces, which may be cut anywhere. Strings and descriptors' paths have C's
-//! escapes. Not in such a recording: io_uring, maps, and the paths of descriptors that were open before, unless with `-y`.
+//! A call that another thread interrupts is printed in two pieces, which may be cut anywhere. Strings
+//! and descriptors' paths have C escapes. Such a recording lacks io_uring, maps, and, without `-y`, the
+//! paths of descriptors opened earlier.
 
 use crate::calls::{Argument, Call, Effect};
 use crate::error::LineProblem;
@@ -11,7 +13,7 @@ use crate::record::{Record, UNKNOWN_NS};
 use crate::world::{Returned, Value, World};
 use std::collections::HashMap;
 
-/// Threads whose interrupted calls are kept at most.
+/// Maximum number of threads whose interrupted calls are kept.
 const INTERRUPTED_MAX: usize = 1 << 16;
 
 const NSEC_PER_DAY: u64 = 86_400 * SECOND_NS;
@@ -29,10 +31,10 @@ struct Interrupted {
 pub(crate) struct Strace {
     world: World,
     interrupted: HashMap<u32, Interrupted>,
-    /// The time of the line before, and whether times are differences (`-r`).
+    /// Time of the previous line, and whether times are differences (`-r`).
     before_ns: Option<u64>,
     are_differences: bool,
-    /// Of a call, kept for their room.
+    /// Values of a call; kept to reuse the buffer.
     values: Vec<Value>,
 }
 
@@ -43,7 +45,7 @@ pub(crate) fn is_strace(line: &str) -> bool {
     rest.starts_with("+++ ") || rest.starts_with("--- ") || (name > 0 && rest[name..].starts_with('('))
 }
 
-/// The thread, the time and the rest of a line.
+/// Splits a line into the thread, the time and the rest.
 fn head(line: &str) -> Option<(u32, &str, &str)> {
     let mut rest = line.trim_start();
     let mut thread = 0;
@@ -72,7 +74,7 @@ fn head(line: &str) -> Option<(u32, &str, &str)> {
 }
 
 impl Strace {
-    /// Nanoseconds, from anywhere.
+    /// Parses a time in ns, from any origin.
     fn time(&mut self, text: &str) -> Option<u64> {
         if text.is_empty() {
             return Some(0);
@@ -100,7 +102,7 @@ impl Strace {
         Some(at_ns)
     }
 
-    /// A whole call: `name(arguments) = result <duration>`.
+    /// Parses a whole call: `name(arguments) = result <duration>`.
     fn call(&mut self, text: &str, thread: u32, at_ns: u64, sink: &mut Sink) -> Result<Option<Record>, LineProblem> {
         let Some((name, inside)) = text.split_once('(') else {
             return Err(LineProblem::Other { what: "expected a system call, `name(…) = …`".to_owned() });
@@ -178,7 +180,7 @@ impl LineParser for Strace {
             let Some((_, second)) = second.split_once(" resumed>") else {
                 return Err(LineProblem::Missing { what: "`resumed>`" });
             };
-            // Its first piece was before the recording, or of a call that is no matter here.
+            // Its first piece was before the recording, or belongs to an ignored call.
             let Some(Interrupted { text, at_ns, ticket }) = self.interrupted.remove(&thread) else { return Ok(()) };
             let joint = if text.ends_with(',') { " " } else { "" };
             let record = self.call(&format!("{text}{joint}{second}"), thread, at_ns, sink)?;
@@ -192,13 +194,13 @@ impl LineParser for Strace {
     }
 }
 
-/// What is left of the arguments.
+/// The rest of the arguments.
 struct Cursor<'a> {
     text: &'a str,
 }
 
 impl<'a> Cursor<'a> {
-    /// Takes an argument: up to a comma or the closing parenthesis, neither of which counts within quotes or brackets.
+    /// Takes an argument: up to a comma or the closing parenthesis outside quotes and brackets.
     fn argument(&mut self) -> &'a str {
         let bytes = self.text.as_bytes();
         let (mut at, mut depth) = (0, 0_u32);
@@ -231,7 +233,8 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Bytes of what stands behind a descriptor in angle brackets, up to the closing one; strace escapes those within paths.
+/// Returns the length of a descriptor's decoration in angle brackets, up to the closing one.
+/// strace escapes brackets within paths.
 fn decoration(text: &str) -> usize {
     let mut depth = 1_u32;
     for (at, byte) in text.bytes().enumerate() {
@@ -247,7 +250,7 @@ fn decoration(text: &str) -> usize {
     text.len()
 }
 
-/// What an argument says.
+/// Parses the value of an argument.
 fn value(argument: Argument, word: &str) -> Value {
     match argument {
         Argument::Descriptor | Argument::Directory => {
@@ -255,7 +258,7 @@ fn value(argument: Argument, word: &str) -> Value {
                 Some((number, inside)) => (number, Some(unescaped(&inside[..decoration(inside)]))),
                 None => (word, None),
             };
-            // With -yy, a device's numbers stand behind its path.
+            // With -yy, a device's numbers follow its path.
             let path = path.map(|path| path.split_once('<').map_or(path.clone(), |(path, _)| path.to_owned()));
             match if number == "AT_FDCWD" { Some(-100) } else { integer(number) } {
                 Some(number) => Value::Descriptor(number, path),
@@ -274,7 +277,7 @@ fn value(argument: Argument, word: &str) -> Value {
     }
 }
 
-/// The flags of open(2), in words or as a number; words that are unknown do not matter here.
+/// Parses the flags of open(2), in words or as a number. Ignores unknown words.
 fn open_flags(word: &str) -> Option<i64> {
     // Source: asm-generic/fcntl.h, and that of x86.
     const NAMES: [(&str, i64); 15] = [
@@ -301,7 +304,7 @@ fn open_flags(word: &str) -> Option<i64> {
     integer(word)
 }
 
-/// Numbers of the errors that file systems return. Source: asm-generic/errno-base.h and errno.h.
+/// Returns the number of an error that file systems return. Source: asm-generic/errno-base.h and errno.h.
 fn errno(name: &str) -> Option<i64> {
     const NAMES: [(&str, i64); 25] = [
         ("EPERM", 1),
@@ -333,7 +336,7 @@ fn errno(name: &str) -> Option<i64> {
     NAMES.iter().find(|(known, _)| *known == name).map(|(_, number)| *number)
 }
 
-/// Text without C's escapes. What is not UTF-8 becomes the replacement character.
+/// Decodes C escapes. Invalid UTF-8 becomes the replacement character.
 fn unescaped(text: &str) -> String {
     if !text.contains('\\') {
         return text.to_owned();
@@ -389,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_end_at_commas_that_are_not_within_anything() {
+    fn arguments_end_at_commas_outside_quotes_and_brackets() {
         let mut rest =
             Cursor { text: r#"3</a,b>, "x\",)", [{iov_base="a,b", iov_len=2}, {1}], 0x5 /* a, b */, 7) = 0"# };
         let mut all = Vec::new();

@@ -1,6 +1,8 @@
-//! Recordings as tables of text: one op a line, its columns as a description says. The published traces are descriptions by name.
+//! Recordings as tables of text: one op per line, with columns given by a description. The
+//! published traces are named descriptions.
 //!
-//! A description is the separator, a blank, and the columns, separated by commas: `, time:us,op,offset,length`. See [`PRESETS`].
+//! A description is the separator, a blank, and the columns, separated by commas:
+//! `, time:us,op,offset,length`. See [`PRESETS`].
 
 use crate::error::{LineProblem, TraceError};
 use crate::lines::{LineParser, Sink, integer, scaled};
@@ -10,11 +12,11 @@ use std::collections::HashSet;
 /// A published format.
 #[derive(Debug, Clone, Copy)]
 pub struct Preset {
-    /// What it is called.
+    /// Name for options and messages.
     pub name: &'static str,
-    /// Its columns.
+    /// Its columns, as a description.
     pub description: &'static str,
-    /// Where it comes from.
+    /// Origin of the format.
     pub source: &'static str,
 }
 
@@ -75,7 +77,7 @@ pub const PRESETS: &[Preset] = &[
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Column {
     Ignored,
-    /// The interface by which an op was made, as Darshan names it.
+    /// The interface that made an op, as Darshan names it.
     Layer,
     Time(u64),
     Took(u64),
@@ -95,38 +97,38 @@ enum Column {
 /// Reads a table.
 #[derive(Debug)]
 pub(crate) struct Table {
-    /// A blank: any number of blanks.
+    /// Separator; a blank matches any number of blanks.
     separator: char,
     columns: Vec<Column>,
-    /// Lines before the first that fits are a head.
+    /// Whether a line has matched. Lines before that are a header.
     has_begun: bool,
-    /// The file of the lines that follow, where a comment names it, as Darshan does.
+    /// File of the following lines, if a comment names it, as in Darshan.
     file: Option<String>,
-    /// Times of Darshan are not in order, and count from the start of the job.
+    /// Darshan's times are unsorted and count from the start of the job.
     is_relative: bool,
-    /// Files whose calls below MPI-IO are recorded too.
+    /// Files whose POSIX calls, below MPI-IO, are recorded too.
     posix_files: HashSet<String>,
 }
 
 impl Table {
-    /// By a description.
+    /// Creates a reader for a description.
     pub(crate) fn new(description: &str) -> Result<Table, TraceError> {
-        let wrong = |what: String| TraceError::Description { what };
+        let invalid = |what: String| TraceError::Description { what };
         let known = PRESETS.iter().find(|preset| preset.name == description);
         let text = known.map_or(description, |preset| preset.description);
         let (separator, columns) = text
             .split_once(' ')
             .filter(|(separator, _)| separator.chars().count() == 1)
-            .ok_or_else(|| wrong(format!("`{text}` must be a separator, a blank, and columns")))?;
+            .ok_or_else(|| invalid(format!("`{text}` must be a separator, a blank, and columns")))?;
         let separator =
             separator.chars().next().map_or(',', |separator| if separator == '_' { ' ' } else { separator });
         let columns: Vec<Column> = columns
             .split(',')
-            .map(|word| column(word.trim()).ok_or_else(|| wrong(format!("`{word}` is not a column"))))
+            .map(|word| column(word.trim()).ok_or_else(|| invalid(format!("`{word}` is not a column"))))
             .collect::<Result<_, _>>()?;
         let offsets = columns.iter().filter(|column| matches!(column, Column::Offset(_) | Column::Length(_))).count();
         if !columns.contains(&Column::Op) || offsets != 2 {
-            return Err(wrong("the columns op, offset and length are needed".to_owned()));
+            return Err(invalid("the columns op, offset and length are needed".to_owned()));
         }
         let is_relative = columns.iter().any(|column| matches!(column, Column::End(_)));
         Ok(Table { separator, columns, has_begun: false, file: None, is_relative, posix_files: HashSet::new() })
@@ -164,7 +166,7 @@ fn column(word: &str) -> Option<Column> {
     })
 }
 
-/// What formats call an op.
+/// Parses the various names of ops.
 fn op(word: &str) -> Option<RecordedAct> {
     Some(match word.to_ascii_lowercase().as_str() {
         "r" | "0" | "rs" | "ra" => RecordedAct::Read,
@@ -192,7 +194,7 @@ impl LineParser for Table {
                 sink.pending.whole(record);
                 Ok(())
             }
-            // A head, such as the columns' names or free text; but not a line that has an op.
+            // A header, such as column names or free text. But a line that contains an op is an error.
             Err(_) if !self.has_begun && !self.has_op(line) => Ok(()),
             Err(problem) => Err(problem),
         }
@@ -207,8 +209,8 @@ impl Table {
         }
     }
 
-    /// Returns `true` for a call of MPI-IO on a file whose POSIX calls are in the recording: they are the same bytes, one layer
-    /// lower. darshan-dxt-parser prints those first.
+    /// Returns `true` for an MPI-IO call on a file whose POSIX calls are in the recording: they are the same bytes,
+    /// one layer lower. darshan-dxt-parser prints those first.
     fn repeats_posix(&mut self, line: &str) -> bool {
         let Some(at) = self.columns.iter().position(|column| *column == Column::Layer) else { return false };
         let file = self.file.as_deref().unwrap_or_default();
@@ -236,7 +238,7 @@ impl Table {
         for &column in &self.columns {
             let word = match words.next() {
                 Some(word) if !word.is_empty() => word,
-                // Flushes have no range, and whatever comes last may be missing.
+                // Flushes have no range, and trailing columns may be missing.
                 _ if act.is_some_and(|act: RecordedAct| !act.moves_data()) => break,
                 _ if matches!(
                     column,
@@ -253,13 +255,13 @@ impl Table {
                 }
                 _ => return Err(LineProblem::Missing { what: name_of(column) }),
             };
-            let wrong = || LineProblem::NoNumber { word: word.to_owned(), what: name_of(column) };
-            let number = |unit: u64| scaled(word, unit).ok_or_else(wrong);
-            let small = || word.parse::<u32>().map_err(|_| wrong());
+            let not_a_number = || LineProblem::NoNumber { word: word.to_owned(), what: name_of(column) };
+            let number = |unit: u64| scaled(word, unit).ok_or_else(not_a_number);
+            let small = || word.parse::<u32>().map_err(|_| not_a_number());
             match column {
                 Column::Ignored | Column::Layer => {}
                 Column::Time(unit) => at_ns = number(unit)?,
-                // Nothing takes no time: some formats have 0 for what they do not know.
+                // No op takes zero time: some formats write 0 for unknown.
                 Column::Took(unit) => took_ns = Some(number(unit)?).filter(|took_ns| *took_ns > 0),
                 Column::End(unit) => end_ns = Some(number(unit)?),
                 Column::Op => act = Some(op(word).ok_or_else(|| LineProblem::UnknownAct { act: word.to_owned() })?),
@@ -276,7 +278,7 @@ impl Table {
                 Column::Process => task.process = small()?,
                 Column::Task => task.thread = small()?,
                 Column::Command => task.command = word.to_owned(),
-                Column::Result => result = Some(integer(word).ok_or_else(wrong)?),
+                Column::Result => result = Some(integer(word).ok_or_else(not_a_number)?),
             }
         }
         let act = act.ok_or(LineProblem::NoAct)?;
@@ -300,7 +302,7 @@ impl Table {
     }
 }
 
-/// The numbers of a device, as its name is printed.
+/// Parses the numbers of a device from its printed name.
 fn device(name: &str) -> Option<(u32, u32)> {
     let (major, minor) = name.strip_prefix("device ")?.split_once(':')?;
     Some((major.parse().ok()?, minor.parse().ok()?))
@@ -324,7 +326,7 @@ fn name_of(column: Column) -> &'static str {
     }
 }
 
-/// The published format that a first line is of.
+/// Detects the published format of a first line.
 pub(crate) fn detect(line: &str) -> Option<&'static str> {
     if line.starts_with("# DXT") {
         return Some("dxt");

@@ -1,4 +1,4 @@
-//! What recorded processes have open, where they are, and where they have read to: from system calls to records.
+//! Tracks the open files, directories and file positions of recorded processes, to turn system calls into records.
 
 use crate::calls::{Argument, Call, Effect};
 use crate::names::Names;
@@ -15,16 +15,15 @@ const O_CLOEXEC: u64 = 0o2_000_000;
 /// Makes unlinkat(2) remove a directory.
 const AT_REMOVEDIR: u64 = 0x200;
 
-/// What an argument was.
+/// Value of an argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Value {
     /// A number, or the bits of one.
     Number(i64),
-    /// A descriptor, with the path that it leads to where the recording has it.
+    /// A descriptor, with its path if the recording has it.
     Descriptor(i64, Option<String>),
-    /// A path.
     Path(String),
-    /// Nothing that is understood.
+    /// An argument that could not be parsed.
     Unknown,
 }
 
@@ -42,14 +41,14 @@ impl Value {
 pub(crate) struct Returned<'a> {
     pub(crate) call: &'static Call,
     pub(crate) arguments: &'a [Value],
-    /// As the kernel returns it.
+    /// Result, as the kernel returns it.
     pub(crate) result: i64,
-    /// The path of a descriptor that it returned, where the recording has it.
+    /// Path of a returned descriptor, if the recording has it.
     pub(crate) result_path: Option<&'a str>,
     pub(crate) thread: u32,
     pub(crate) at_ns: u64,
     pub(crate) took_ns: u64,
-    /// A new thread shares its parent's descriptors.
+    /// Whether a clone creates a thread, which shares its parent's descriptors.
     pub(crate) is_thread: bool,
 }
 
@@ -58,9 +57,9 @@ struct Opened {
     file: u32,
     position: u64,
     flags: u64,
-    /// When the call returned that opened it, ns; 0 if that was not seen.
+    /// Return time of the call that opened it, ns; 0 if it was not seen.
     since_ns: u64,
-    /// What the descriptor led to before, where its close had not returned yet.
+    /// Previous file of the descriptor, while its close has not returned yet.
     before: Option<u32>,
 }
 
@@ -70,41 +69,41 @@ impl Opened {
     }
 }
 
-/// All processes of a recording.
+/// The state of all processes of a recording.
 #[derive(Debug, Default)]
 pub(crate) struct World {
-    /// The process of each thread that is not alone in its process.
+    /// Process of each thread that is not its process's only one.
     processes: HashMap<u32, u32>,
     directories: HashMap<u32, String>,
-    /// The directory that was known last, for processes of which nothing is known.
+    /// Last known directory; the default for unknown processes.
     last_directory: String,
     opened: HashMap<(u32, i64), Opened>,
-    /// Of files that were seen to grow, bytes.
+    /// Sizes of files that were seen to grow, bytes.
     sizes: HashMap<u32, u64>,
     commands: HashMap<u32, String>,
-    /// What was not seen to be opened is no file: nothing is missing from the recording.
+    /// Whether the recording is complete, so that a descriptor without a seen open is not a file.
     only_known: bool,
 }
 
-/// What a descriptor leads to that is no file.
+/// Returns `false` for descriptors of pipes, sockets and the like.
 fn is_file(path: &str) -> bool {
     path.starts_with('/') && !path.starts_with("/proc/") && !path.starts_with("/dev/pts/")
 }
 
 impl World {
-    /// Of a recording that misses nothing: what was not seen to be opened is no file.
+    /// Creates the state for a complete recording.
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     pub(crate) fn complete() -> World {
         World { only_known: true, ..World::default() }
     }
 
-    /// The process of a thread.
+    /// Returns the process of a thread.
     pub(crate) fn process(&self, thread: u32) -> u32 {
         self.processes.get(&thread).copied().unwrap_or(thread)
     }
 
-    /// A thread belongs to this process, and runs this program.
-    pub(crate) fn belongs(&mut self, thread: u32, process: u32, command: &str) {
+    /// Sets the process and program of a thread.
+    pub(crate) fn set_process(&mut self, thread: u32, process: u32, command: &str) {
         if thread != process {
             self.processes.insert(thread, process);
         }
@@ -113,25 +112,25 @@ impl World {
         }
     }
 
-    /// A thread runs this program.
+    /// Sets the program of a thread.
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-    pub(crate) fn is_called(&mut self, thread: u32, command: &str) {
+    pub(crate) fn set_program(&mut self, thread: u32, command: &str) {
         self.commands.insert(thread, command.to_owned());
     }
 
-    /// The program that a thread runs; empty if that is not known.
+    /// Returns the program that a thread runs; empty if unknown.
     pub(crate) fn command(&self, thread: u32) -> String {
         self.commands.get(&thread).cloned().unwrap_or_default()
     }
 
-    /// A thread's working directory is this.
-    pub(crate) fn is_in(&mut self, thread: u32, directory: &str) {
+    /// Sets the working directory of a thread.
+    pub(crate) fn set_directory(&mut self, thread: u32, directory: &str) {
         let process = self.process(thread);
         self.last_directory = directory.to_owned();
         self.directories.insert(process, directory.to_owned());
     }
 
-    /// The absolute path of a path, by names alone: `..` leaves the last name out.
+    /// Makes a path absolute, by names alone: `..` drops the last name.
     fn absolute(&self, process: u32, base: Option<&str>, path: &str) -> String {
         let base = match base {
             _ if path.starts_with('/') => "",
@@ -151,7 +150,7 @@ impl World {
         format!("/{}", names.join("/"))
     }
 
-    /// What a returned call did to a file; `None` where it did nothing to one.
+    /// Returns the record of a returned call; `None` if it did nothing to a file.
     pub(crate) fn record(&mut self, returned: &Returned<'_>, names: &mut Names) -> Option<Record> {
         let process = self.process(returned.thread);
         let (mut descriptor, mut directory): (Option<(i64, Option<&str>)>, Option<String>) = (None, None);
@@ -167,8 +166,8 @@ impl World {
                 (Argument::Directory, Value::Descriptor(number, at)) => {
                     directory.clone_from(at);
                     match (at, number) {
-                        // AT_FDCWD
-                        (Some(at), -100) => self.is_in(returned.thread, at),
+                        // AT_FDCWD.
+                        (Some(at), -100) => self.set_directory(returned.thread, at),
                         (None, number) => directory = self.path_of(process, *number, names),
                         _ => {}
                     }
@@ -176,7 +175,7 @@ impl World {
                 (Argument::Directory, Value::Number(number)) => directory = self.path_of(process, *number, names),
                 (Argument::Path | Argument::OtherPath, Value::Path(text)) => {
                     let whole = match directory.as_deref() {
-                        // An empty path is the directory's descriptor itself.
+                        // An empty path refers to the directory's descriptor itself.
                         Some(directory) if text.is_empty() => directory.to_owned(),
                         base => self.absolute(process, base, text),
                     };
@@ -201,7 +200,7 @@ impl World {
         let known = descriptor.and_then(|(number, _)| self.opened.get(&(process, number))).copied();
         let file = match (&path, descriptor) {
             (Some(path), _) => {
-                // What was opened is what it leads to, behind all links.
+                // An opened file is named after its resolved path.
                 let opened = returned.result_path.filter(|_| act == RecordedAct::Open).unwrap_or(path);
                 is_file(opened).then(|| names.path(opened))?
             }
@@ -243,7 +242,7 @@ impl World {
             RecordedAct::Close => {
                 let number = descriptor.map_or(-1, |(number, _)| number);
                 match known {
-                    // Another thread got the number while this call went on: what was closed is what it led to before.
+                    // Another thread got the descriptor while this close was running: it closed the previous file.
                     Some(Opened { since_ns, before, .. }) if since_ns > returned.at_ns => {
                         record.file = before.unwrap_or(record.file);
                     }
@@ -265,14 +264,14 @@ impl World {
                 (record.act, record.aux) = (RecordedAct::Rmdir, 0);
             }
             RecordedAct::Rename | RecordedAct::Link => record.aux = names.path(other.as_deref()?).into(),
-            // What a map returns is an address.
+            // A map returns an address.
             RecordedAct::Map if !(-4095..0).contains(&result) => record.result = 0,
             _ => {}
         }
         Some(record)
     }
 
-    /// Bytes were moved: where, if the call did not say, and where the next will be.
+    /// Handles moved bytes: finds the offset if the call has none, and advances the position.
     fn moved(
         &mut self,
         record: &mut Record,
@@ -282,7 +281,7 @@ impl World {
         offset: Option<u64>,
     ) {
         let moved = u64::try_from(record.result).unwrap_or(0);
-        // Of a list of buffers only what was moved is known.
+        // For a list of buffers, only the moved length is known.
         record.length = length.unwrap_or(moved);
         let Some((number, _)) = descriptor else { return };
         let size = self.sizes.get(&record.file).copied().unwrap_or(0);
@@ -326,7 +325,7 @@ impl World {
         }
         match effect {
             Effect::Duplicates => {
-                self.also(process, descriptor.map_or(-1, |(number, _)| number), returned.result);
+                self.duplicate(process, descriptor.map_or(-1, |(number, _)| number), returned.result);
             }
             Effect::Moves => {
                 let of_descriptor = || {
@@ -335,7 +334,7 @@ impl World {
                     })
                 };
                 if let Some(directory) = path.map(str::to_owned).or_else(of_descriptor) {
-                    self.is_in(returned.thread, &directory);
+                    self.set_directory(returned.thread, &directory);
                 }
             }
             Effect::Forks => {
@@ -353,26 +352,26 @@ impl World {
         }
     }
 
-    /// Another descriptor leads to the same file. A pipe, say, takes the place of what was there.
-    pub(crate) fn also(&mut self, process: u32, descriptor: i64, other: i64) {
+    /// Notes that another descriptor refers to the same file. Clears it if the source is unknown, such as a pipe.
+    pub(crate) fn duplicate(&mut self, process: u32, descriptor: i64, other: i64) {
         match self.opened.get(&(process, descriptor)).copied() {
             Some(opened) => self.opened.insert((process, other), opened),
             None => self.opened.remove(&(process, other)),
         };
     }
 
-    /// Whether a descriptor is known to lead to a file.
+    /// Whether a descriptor is known to refer to a file.
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-    pub(crate) fn knows(&self, process: u32, descriptor: i64) -> bool {
+    pub(crate) fn has_descriptor(&self, process: u32, descriptor: i64) -> bool {
         self.opened.contains_key(&(process, descriptor))
     }
 
-    /// A process runs already: takes over what the system says of its directory and its descriptors.
+    /// Adds a running process, with its directory and descriptors from /proc.
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-    pub(crate) fn is_there(&mut self, process: u32, names: &mut Names) {
+    pub(crate) fn add_running(&mut self, process: u32, names: &mut Names) {
         let link = |path: String| std::fs::read_link(path).ok().map(|path| path.to_string_lossy().into_owned());
         if let Some(directory) = link(format!("/proc/{process}/cwd")) {
-            self.is_in(process, &directory);
+            self.set_directory(process, &directory);
         }
         for entry in std::fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten() {
             let Ok(number) = entry.file_name().to_string_lossy().parse::<i64>() else { continue };
@@ -388,7 +387,7 @@ impl World {
         }
     }
 
-    /// A new process has what its parent has.
+    /// Copies the parent's state to a new process.
     pub(crate) fn inherit(&mut self, parent: u32, child: u32) {
         if let Some(directory) = self.directories.get(&parent).cloned() {
             self.directories.insert(child, directory);

@@ -1,4 +1,4 @@
-//! Writes recordings: Plumb's own form, fio's iolog of versions 3 and 2, blktrace version 7, and a table.
+//! Writes recordings: Plumb's own format, fio's iolog of versions 3 and 2, blktrace version 7, and a table.
 
 use crate::error::TraceError;
 use crate::merged::MergedRecording;
@@ -12,22 +12,22 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// A form that is written.
+/// Formats that can be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputFormat {
-    /// Plumb's own.
+    /// Plumb's own format.
     Own,
-    /// fio's, with times in microseconds.
+    /// fio's iolog, with times in microseconds.
     Iolog3,
-    /// fio's of old, with waits in whole milliseconds since the start, which is how fio reads them.
+    /// fio's older iolog, with waits in whole milliseconds since the start, as fio reads them.
     Iolog2,
-    /// blktrace's, version 7.
+    /// blktrace's format, version 7.
     Blktrace,
     /// A table, with times in nanoseconds.
     Csv,
 }
 
-/// The names of output forms, and how files of theirs end.
+/// Names of output formats, and the endings of their files.
 const FORMATS: [(OutputFormat, &str, &str); 5] = [
     (OutputFormat::Own, "plumb", "trace"),
     (OutputFormat::Iolog3, "iolog", "iolog"),
@@ -37,42 +37,43 @@ const FORMATS: [(OutputFormat, &str, &str); 5] = [
 ];
 
 impl OutputFormat {
-    /// The form with a name.
+    /// Returns the format with this name.
     ///
     /// # Errors
-    /// [`TraceError::Description`] where there is none.
+    /// Returns [`TraceError::Description`] if it is unknown.
     pub fn named(name: &str) -> Result<OutputFormat, TraceError> {
         let found = FORMATS.iter().find(|(_, known, _)| *known == name).map(|(format, ..)| *format);
         let what = || format!("unknown format `{name}` to write; known: plumb, iolog, iolog2, blktrace, csv");
         found.ok_or_else(|| TraceError::Description { what: what() })
     }
 
-    /// The form that a file's name ends with; Plumb's own otherwise.
+    /// Returns the format for a file name's ending; Plumb's own by default.
     pub fn of_path(path: &Path) -> OutputFormat {
         let end_of = |path: &Path| path.extension().and_then(|end| end.to_str()).unwrap_or("").to_owned();
         let end = end_of(path);
-        // The file of a processor, as blktrace calls it: DEVICE.blktrace.0.
+        // A processor's file in blktrace's naming: DEVICE.blktrace.0.
         let is_number = !end.is_empty() && end.bytes().all(|byte| byte.is_ascii_digit());
         let end = if is_number { end_of(&path.with_extension("")) } else { end };
         FORMATS.iter().find(|(_, _, known)| *known == end).map_or(OutputFormat::Own, |(format, ..)| *format)
     }
 }
 
-/// What was written.
+/// Summary of a conversion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Written {
-    /// Records.
+    /// Number of records written.
     pub records: u64,
-    /// Records that the form cannot express.
+    /// Number of records that the format cannot express.
     pub left_out: u64,
-    /// Files whose names had characters that the form cannot express, and were changed.
+    /// Number of files that were renamed, because the format cannot express their names.
     pub renamed: u64,
 }
 
-/// Writes a recording in a form; `path` is for messages.
+/// Writes a recording in a format; `path` is for messages.
 ///
 /// # Errors
-/// The problem with the recording, or with writing; [`TraceError::Merge`] where the form does not hold such a recording.
+/// Returns the problem with the recording or with writing. Returns [`TraceError::Merge`] if the format
+/// cannot hold such a recording.
 pub fn convert(
     recording: &mut dyn Recorded,
     out: &mut dyn Write,
@@ -154,7 +155,7 @@ pub fn convert(
     Ok(written)
 }
 
-/// A path, or that of a device's node.
+/// Returns a path, or the path of a device's node.
 fn plain_name(name: &FileName) -> Cow<'_, str> {
     match name {
         FileName::Path(path) => Cow::from(path.as_str()),
@@ -169,7 +170,7 @@ fn csv_line(out: &mut dyn Write, record: &Record, name: &str, names: &Names) -> 
     let task = names.tasks().get(record.task as usize).unwrap_or(&unknown);
     let command = task.command.replace([',', '\n'], "_");
     let (act, process, thread) = (record.act.name(), task.process, task.thread);
-    // A device keeps its numbers.
+    // A device is written by its numbers.
     let name = match name.strip_prefix("/dev/block/") {
         Some(numbers) => Cow::from(format!("device {numbers}")),
         None => Cow::from(name),
@@ -178,15 +179,15 @@ fn csv_line(out: &mut dyn Write, record: &Record, name: &str, names: &Names) -> 
     Ok(true)
 }
 
-/// Writes fio's lines. fio wants each file added and opened before it is used.
+/// Writes fio's lines. fio requires each file to be added and opened before use.
 #[derive(Default)]
 struct IologWriter {
     version: u8,
-    /// By number of file: how often it is open, once it was added.
+    /// Number of opens of each added file, by file number.
     files: Vec<Option<u32>>,
-    /// The same of those that were not added yet: nothing was read or written there.
+    /// The same for files without reads and writes, which are not added yet.
     quiet: Vec<u32>,
-    /// Until when was waited, ms.
+    /// Time up to which waits were written, ms.
     waited_ms: u64,
 }
 
@@ -197,14 +198,15 @@ impl IologWriter {
             self.files.resize(place + 1, None);
             self.quiet.resize(place + 1, 0);
         }
-        // What failed is not repeated, nor what found the end of a file; of what moved less than it was asked to, what it moved: fio
-        // takes less for an error.
+        // Skip failed ops and reads at the end of a file. Write short transfers with their moved length, because fio
+        // treats a short transfer as an error.
         let moves_nothing = record.act.moves_data() && record.length > 0 && record.moved() == 0;
         let known = iolog_act(record.act).filter(|_| record.result >= 0 && !moves_nothing);
         let length = if record.act.moves_data() { record.moved() } else { record.length };
         let record = &Record { length, ..*record };
         let Some((_, has_place)) = known else { return Ok(false) };
-        // fio opens what is named for reading and writing. What only was opened and flushed may be a directory, which it cannot.
+        // fio opens every named file for reading and writing. A file that was only opened and flushed may be a
+        // directory, which fio cannot open.
         if record.handle != 0 && self.files[place].is_none() {
             let quiet = &mut self.quiet[place];
             match record.act {
@@ -238,7 +240,7 @@ impl IologWriter {
             return Ok(true);
         }
         let opened = self.files[place].get_or_insert(0);
-        // A file is open from its first open to its last close, whichever descriptors these are of.
+        // A file is open from its first open to its last close, over all descriptors.
         let is_within = match record.act {
             RecordedAct::Open => {
                 *opened += 1;
@@ -267,7 +269,7 @@ impl IologWriter {
     }
 }
 
-/// What fio calls an act, and whether a place follows.
+/// Returns fio's name of an act, and whether a range follows.
 fn iolog_act(act: RecordedAct) -> Option<(&'static str, bool)> {
     Some(match act {
         RecordedAct::Add => ("add", false),
@@ -293,11 +295,11 @@ fn iolog_line(out: &mut dyn Write, record: &Record, name: &str, version: u8) -> 
     }
 }
 
-/// Writes a merged recording: blktrace version 7 if all files are devices, fio's iolog version 3 if all have paths; `path` is for
-/// messages.
+/// Writes a merged recording: blktrace version 7 if all files are devices, fio's iolog version 3 if all have
+/// paths; `path` is for messages.
 ///
 /// # Errors
-/// The problem with a part, or with writing; [`TraceError::Merge`] where paths and devices are mixed.
+/// Returns the problem with a part or with writing. Returns [`TraceError::Merge`] if paths and devices are mixed.
 pub fn write(mut merged: MergedRecording, out: &mut impl Write, path: &Path) -> Result<(), TraceError> {
     let devices = merged.part_names().iter().filter(|name| matches!(name, FileName::Device { .. })).count();
     let to_blktrace = devices > 0;
@@ -337,7 +339,7 @@ mod tests {
         MergedPart { path, percent: 100.0, times, copy: 0 }
     }
 
-    /// Programs are named, and writes are as durable as they were.
+    /// Protects: programs keep their names, and writes their durability.
     #[test]
     fn blktrace_keeps_programs_and_flags() {
         let text = "8,0 0 1 0.000001 7 Q WFS 2048 + 8 [fio]\n8,0 0 2 0.000002 7 Q RA 4096 + 8 [fio]\n";
@@ -359,9 +361,9 @@ mod tests {
     }
 
     #[test]
-    fn what_was_merged_is_read_back_as_it_was() {
+    fn a_merged_recording_reads_back() {
         let (merged, read, files) = again(&[part("loop.blktrace", 1)]);
-        // Who asked is not kept, and a read that overlaps another is complete when that is.
+        // The thread is not kept, and a read that overlaps another completes with it.
         let place = |record: &Record| (record.at_ns, record.act, record.offset, record.length);
         assert_eq!(merged.iter().map(place).collect::<Vec<_>>(), read.iter().map(place).collect::<Vec<_>>());
         assert_eq!(files, [FileName::Device { major: 7, minor: 7 }]);

@@ -1,4 +1,4 @@
-//! Writes what blktrace writes, version 7: what was queued, and when it was complete. Source: linux/blktrace_api.h.
+//! Writes blktrace's format, version 7: queued requests and their completions. Source: linux/blktrace_api.h.
 
 use crate::error::TraceError;
 use crate::record::{Record, RecordedAct, Task, UNKNOWN_NS, flag};
@@ -20,7 +20,7 @@ const FLAGS: [(u8, u32); 3] = [(flag::SYNC, 0x8000 << 16), (flag::METADATA, 0x10
 /// Bytes of a program's name. Source: linux/sched.h, TASK_COMM_LEN.
 const COMMAND_BYTES: usize = 16;
 
-/// One record of version 7; in the order of their times.
+/// One record of version 7, ordered by time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct BlktraceRecord {
     at_ns: u64,
@@ -32,17 +32,17 @@ struct BlktraceRecord {
     error: u16,
 }
 
-/// Writes requests, and their completions where they are known, in the order of their times.
+/// Writes requests, and known completions, in time order.
 pub(crate) struct BlktraceWriter<'a> {
     pub(crate) out: &'a mut dyn Write,
     sequence: u32,
-    /// Those that are due, the earliest first.
+    /// Pending completions, the earliest first.
     completions: BinaryHeap<Reverse<BlktraceRecord>>,
-    /// Threads whose programs are named already.
+    /// Threads whose program was named already.
     pub(crate) named: BTreeSet<u32>,
 }
 
-/// Why a request was not written.
+/// Reason why a request was not written.
 pub(crate) enum RequestError {
     TooLong(u64),
     Io(io::Error),
@@ -62,7 +62,7 @@ impl<'a> BlktraceWriter<'a> {
         BlktraceWriter { out, sequence: 0, completions: BinaryHeap::new(), named: BTreeSet::new() }
     }
 
-    /// Writes a request; false for what is none.
+    /// Writes a request. Returns `false` if the record is not one.
     pub(crate) fn request(&mut self, record: &Record, device: u32, process: u32) -> Result<bool, RequestError> {
         let action = match record.act {
             RecordedAct::Read => READ,
@@ -71,7 +71,7 @@ impl<'a> BlktraceWriter<'a> {
             RecordedAct::Sync | RecordedAct::Datasync => WRITE | FLUSH,
             _ => return Ok(false),
         };
-        // What a flush is flagged with is that it is one.
+        // A flush's flags only mark it as a flush.
         let flags = FLAGS.iter().filter(|(bit, _)| record.flags & bit != 0 && action & FLUSH == 0);
         let action = flags.fold(action, |action, (_, bit)| action | bit);
         let bytes = u32::try_from(record.length).map_err(|_| RequestError::TooLong(record.length))?;
@@ -118,8 +118,8 @@ impl<'a> BlktraceWriter<'a> {
         self.put(&BlktraceRecord { at_ns, sector: 0, bytes: 0, action, process, device: 0, error: 0 }, &name)
     }
 
-    /// In the byte order of this machine.
-    fn put(&mut self, record: &BlktraceRecord, behind: &[u8]) -> io::Result<()> {
+    /// Writes a record in this machine's byte order.
+    fn put(&mut self, record: &BlktraceRecord, extra: &[u8]) -> io::Result<()> {
         let BlktraceRecord { at_ns, sector, bytes, action, process, device, error } = *record;
         self.sequence = self.sequence.wrapping_add(1);
         let mut header = Vec::with_capacity(48);
@@ -127,13 +127,13 @@ impl<'a> BlktraceWriter<'a> {
         header.extend_from_slice(&self.sequence.to_ne_bytes());
         header.extend_from_slice(&at_ns.to_ne_bytes());
         header.extend_from_slice(&sector.to_ne_bytes());
-        // Which processor it was is not known.
+        // The processor is unknown.
         for field in [bytes, action, process, device, 0] {
             header.extend_from_slice(&field.to_ne_bytes());
         }
         header.extend_from_slice(&error.to_ne_bytes());
-        header.extend_from_slice(&(behind.len() as u16).to_ne_bytes());
-        header.extend_from_slice(behind);
+        header.extend_from_slice(&(extra.len() as u16).to_ne_bytes());
+        header.extend_from_slice(extra);
         self.out.write_all(&header)
     }
 }

@@ -1,4 +1,4 @@
-//! What the recorder sees of a program that uses io_uring for all that it does: this test runs itself once more, as that program.
+//! Tests the recorder on a program that does all its I/O with io_uring: this test runs itself again as that program.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![allow(unsafe_code)]
 #![allow(clippy::disallowed_methods)] // tests write files
@@ -14,17 +14,17 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Where the program works. Without it, it is no such program.
+/// Working directory of the program. Unset in the test itself.
 const DIRECTORY: &str = "PLUMB_TEST_RING_DIRECTORY";
 
 fn run(ring: &mut IoUring, entry: squeue::Entry) -> i32 {
-    // SAFETY: what the entry leads to lives until its completion, for which this waits.
+    // SAFETY: the entry's pointers stay valid until its completion, for which this waits.
     unsafe { ring.submission().push(&entry) }.unwrap();
     ring.submit_and_wait(1).unwrap();
     ring.completion().next().unwrap().result()
 }
 
-/// The program: opens through the ring, a registered file, one that is opened as a registered file, a rename, and closes.
+/// The program: opens through the ring, a registered file, a file opened as a registered one, a rename, and closes.
 #[test]
 fn as_a_program_with_rings() {
     let Some(directory) = std::env::var_os(DIRECTORY) else { return };
@@ -47,7 +47,7 @@ fn as_a_program_with_rings() {
         .write(true)
         .open(Path::new(&directory).join("b"))
         .unwrap();
-    // The first place stays empty, the third is for what is opened later.
+    // The first slot stays empty; the third is for a file opened later.
     ring.submitter().register_files(&[-1, second.as_raw_fd(), -1]).unwrap();
     let write = |place, length| opcode::Write::new(Fixed(place), bytes.as_ptr(), length).offset(0).build();
     assert_eq!(run(&mut ring, write(1, 100)), 100);
@@ -66,7 +66,7 @@ fn as_a_program_with_rings() {
 }
 
 #[test]
-fn files_of_rings_are_followed() {
+fn files_of_rings_are_tracked() {
     let directory = tempfile::tempdir().unwrap();
     let program = std::env::current_exe().unwrap();
     let setting = format!("{DIRECTORY}={}", directory.path().display());
@@ -80,16 +80,16 @@ fn files_of_rings_are_followed() {
             if what.contains("PID namespace") {
                 return eprintln!("SKIPPED: in a PID namespace");
             }
-            // A container, or no root; under CI neither is so.
+            // A container, or no root. Neither is allowed in CI.
             assert!(std::env::var_os("CI").is_none(), "under CI nothing may be skipped: {what}: {source}");
-            return eprintln!("SKIPPED: the kernel lets nobody load programs: {what}: {source}");
+            return eprintln!("SKIPPED: the kernel does not allow loading programs: {what}: {source}");
         }
         Err(other) => panic!("{other}"),
     }
     let mut reader = read(Box::new(Cursor::new(bytes)), Path::new("r"), Waits::Manual).unwrap();
     let records: Vec<_> = reader.by_ref().map(Result::unwrap).collect();
     let below = format!("{}/", std::fs::canonicalize(directory.path()).unwrap().display());
-    let told: Vec<String> = records
+    let lines: Vec<String> = records
         .iter()
         .filter_map(|record| {
             let file = reader.files()[record.file as usize].to_string();
@@ -111,6 +111,6 @@ fn files_of_rings_are_followed() {
         "unlink b 0 0",
         "close a 0 0",
     ];
-    let of_program: Vec<&String> = told.iter().filter(|line| !line.starts_with("close b")).collect();
-    assert_eq!(of_program, expected, "{told:#?}");
+    let of_program: Vec<&String> = lines.iter().filter(|line| !line.starts_with("close b")).collect();
+    assert_eq!(of_program, expected, "{lines:#?}");
 }

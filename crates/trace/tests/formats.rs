@@ -1,4 +1,4 @@
-//! Recordings of other tools, each compared with what the tool itself says.
+//! Recordings of other tools, each compared with the tool's own output.
 
 #![allow(clippy::disallowed_methods)] // tests write files
 
@@ -20,8 +20,8 @@ fn of_text(text: &str) -> (Vec<Record>, RecordingReader) {
     all(read(Box::new(Cursor::new(text.as_bytes().to_vec())), Path::new("recording"), Waits::Manual).unwrap())
 }
 
-/// What was done, to which file, where and how much.
-fn told(records: &[Record], reader: &RecordingReader) -> Vec<String> {
+/// Formats each record: act, file, offset, length and result.
+fn format_records(records: &[Record], reader: &RecordingReader) -> Vec<String> {
     let line = |record: &Record| {
         let Record { act, offset, length, result, .. } = record;
         format!("{} {} {offset} {length} {result}", act.name(), reader.files()[record.file as usize])
@@ -29,7 +29,7 @@ fn told(records: &[Record], reader: &RecordingReader) -> Vec<String> {
     records.iter().map(line).collect()
 }
 
-/// Files of the traced program itself, without those of the C library that it loads.
+/// Returns only the traced program's own files, without those of the C library that it loads.
 fn own(lines: Vec<String>) -> Vec<String> {
     lines.into_iter().filter(|line| line.contains("/data/g/")).collect()
 }
@@ -67,13 +67,13 @@ const STRACE: [&str; 30] = [
     "rmdir /mnt/t/data/g/d 0 0 0",
 ];
 
-/// Two threads and a child, calls in two pieces, names with quotes and line ends, paths relative to a working directory that only
-/// other calls show.
+/// Protects: two threads and a child, calls in two pieces, names with quotes and line ends, and paths relative to a
+/// working directory that only other calls show.
 #[test]
 fn strace_yields_every_call_on_a_file() {
     let (records, reader) = all(open(&golden("strace_y.txt"), Waits::Manual).unwrap());
     assert_eq!(*reader.format(), Format::Strace);
-    assert_eq!(own(told(&records, &reader)), STRACE);
+    assert_eq!(own(format_records(&records, &reader)), STRACE);
     let flush = records.iter().find(|record| record.act == RecordedAct::Sync).unwrap();
     assert_eq!(flush.took_ns, 5_008_251_000);
     assert_eq!(reader.tasks()[flush.task as usize].process, 835, "thread 836 belongs to 835");
@@ -84,28 +84,28 @@ fn strace_yields_every_call_on_a_file() {
     assert!(records.windows(2).all(|pair| pair[0].at_ns <= pair[1].at_ns), "in the order of their beginnings");
 }
 
-/// Numeric flags say the same, although some calls are missing.
+/// Protects: numeric flags give the same records, although some calls are missing.
 #[test]
-fn strace_with_raw_numbers_says_the_same() {
+fn strace_with_raw_numbers_gives_the_same() {
     let (records, reader) = all(open(&golden("strace_raw.txt"), Waits::Manual).unwrap());
-    // This time the thread closed its file before the rename as well.
-    assert_eq!(own(told(&records, &reader)), STRACE);
+    // In this run the thread also closed its file before the rename.
+    assert_eq!(own(format_records(&records, &reader)), STRACE);
 }
 
-/// Differences of times, numbers of calls, and strings in hexadecimal.
+/// Protects: time differences, call numbers, and strings in hexadecimal.
 #[test]
 fn strace_in_hexadecimal_with_differences_of_times() {
     let (records, reader) = all(open(&golden("strace_hex.txt"), Waits::Manual).unwrap());
-    let lines = told(&records, &reader);
+    let lines = format_records(&records, &reader);
     let write = lines.iter().position(|line| line.ends_with("/d/f1 100 5000 5000")).unwrap();
     assert!(lines.iter().any(|line| line.contains("a\"b\n.txt 0 8 8")), "{lines:?}");
-    // From the first line of this file to the write, all differences added up.
+    // The sum of all differences from the first line of this file to the write.
     assert_eq!(records[write].at_ns, 21_328_000);
 }
 
-/// What was queued, and how long it took: blkparse's text and blktrace's records are the same recording.
+/// Protects: blkparse's text and blktrace's records of one recording agree in queued requests and durations.
 #[test]
-fn blkparse_says_what_blktrace_says() {
+fn blkparse_and_blktrace_agree() {
     let (text, text_reader) = all(open(&golden("loop.blkparse.txt"), Waits::Manual).unwrap());
     let (binary, binary_reader) = all(open(&golden("loop.blktrace"), Waits::Manual).unwrap());
     assert_eq!(*text_reader.format(), Format::Blkparse);
@@ -124,21 +124,21 @@ fn blkparse_says_what_blktrace_says() {
 fn perf_and_tracefs_yield_calls_and_requests() {
     let (records, reader) = all(open(&golden("perf_script.txt"), Waits::Manual).unwrap());
     assert_eq!(*reader.format(), Format::Events);
-    let lines = told(&records, &reader);
+    let lines = format_records(&records, &reader);
     assert!(lines.contains(&"write device 254:0 164999340032 8192 8192".to_owned()), "{lines:?}");
     assert!(lines.contains(&"write process 1029 descriptor 7 100 5000 5000".to_owned()), "{lines:?}");
     let write = records.iter().find(|record| record.offset == 100).unwrap();
     assert_eq!(write.took_ns, 28_009);
     assert_eq!(reader.tasks()[write.task as usize].command, "mt");
     let (records, reader) = all(open(&golden("tracefs.txt"), Waits::Manual).unwrap());
-    assert_eq!(told(&records, &reader), ["write process 3865 descriptor 6 100 5000 5000"]);
+    assert_eq!(format_records(&records, &reader), ["write process 3865 descriptor 6 100 5000 5000"]);
 }
 
 #[test]
 fn elbencho_and_btrecord_are_read() {
     let (records, reader) = all(open(&golden("elbencho_opslog.txt"), Waits::Manual).unwrap());
     assert_eq!(*reader.format(), Format::OpsLog);
-    assert_eq!(told(&records, &reader)[..2], ["write 3 0 4096 4096", "write 3 4096 4096 4096"]);
+    assert_eq!(format_records(&records, &reader)[..2], ["write 3 0 4096 4096", "write 3 4096 4096 4096"]);
     assert_eq!(records.len(), 8);
     assert_eq!((records[4].at_ns, records[4].act), (1_000_000, RecordedAct::Read));
     // btrecord's own dump of this file has 111 packets in 15 bunches; its header says 110 in 14.
@@ -149,13 +149,13 @@ fn elbencho_and_btrecord_are_read() {
     assert_eq!(records[8].at_ns, 287_527);
 }
 
-/// Each published format is recognised, and its units are right.
+/// Protects: each published format is detected, and its units are right.
 #[test]
 fn published_tables_are_recognised() {
     let first = |name: &str, format: &str| {
         let (records, reader) = all(open(&golden(name), Waits::Manual).unwrap());
         assert_eq!(reader.format().name(), format, "{name}");
-        (records[1].at_ns, told(&records, &reader))
+        (records[1].at_ns, format_records(&records, &reader))
     };
     let expected =
         |at_ns: u64, lines: &[&str]| (at_ns, lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>());
@@ -200,7 +200,8 @@ fn published_tables_are_recognised() {
             ]
         )
     );
-    // MPI-IO's calls on a file come again as POSIX calls, and count once; those on a file without are kept.
+    // MPI-IO's calls on a file appear again as POSIX calls, and count once. Calls on a file
+    // without POSIX calls are kept.
     let head = |name: &str| format!("\n# DXT, file_id: 1, file_name: {name}\n");
     let line = |layer: &str, length: u64| {
         format!("{layer}       0  write        0    0    {length}   0.0029   0.0032  [  3]\n")
@@ -222,9 +223,9 @@ fn published_tables_are_recognised() {
     assert_eq!((reader.format().name(), records[0].took_ns, records[1].at_ns), ("blkreplay", 123_000, 500_000_000));
 }
 
-/// Any table can be described.
+/// Protects: any table can be described.
 #[test]
-fn a_description_reads_a_table_that_nobody_knows() {
+fn a_description_reads_an_unknown_table() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("own.tsv");
     std::fs::write(&path, "when|what|where|size\n10|W|2|4096\n12|R|3|512\n").unwrap();
@@ -273,7 +274,7 @@ fn vscsi_traces_are_read() {
     assert_eq!((records[0].took_ns, records[1].act, records[1].length), (70_000, RecordedAct::Write, 512));
 }
 
-/// The end of a call is missing: it says so, and does not hold back what follows.
+/// Protects: a call without an end is marked as such, and does not hold back later ones.
 #[test]
 fn a_call_that_never_returned_does_not_hide_the_others() {
     let (records, _) = of_text("1 0.5 fsync(3</a> <unfinished ...>\n2 0.6 write(4</b>, \"\", 5) = 5 <0.1>\n");

@@ -1,4 +1,4 @@
-//! Plumb's own form: what goes in comes out, damage costs a chunk, and nothing that is broken panics.
+//! Plumb's own format: records survive a round trip, damage costs one chunk, and no damage panics.
 
 use plumb_trace::iolog::Waits;
 use plumb_trace::{
@@ -17,8 +17,8 @@ fn of_bytes(bytes: Vec<u8>) -> RecordingReader {
     read(Box::new(Cursor::new(bytes)), Path::new("t.trace"), Waits::Manual).unwrap()
 }
 
-/// Each record in words, so that numbers of files and threads may differ.
-fn told(records: &[Record], reader: &RecordingReader) -> Vec<String> {
+/// Formats each record without file and thread numbers, which may differ.
+fn format_records(records: &[Record], reader: &RecordingReader) -> Vec<String> {
     let line = |record: &Record| {
         let file = |number: u32| reader.files()[number as usize].clone();
         let is_two = matches!(record.act, RecordedAct::Rename | RecordedAct::Link);
@@ -32,7 +32,7 @@ fn told(records: &[Record], reader: &RecordingReader) -> Vec<String> {
 
 fn all(mut reader: RecordingReader) -> (Vec<String>, RecordingReader) {
     let records: Vec<Record> = reader.by_ref().collect::<Result<_, _>>().unwrap();
-    (told(&records, &reader), reader)
+    (format_records(&records, &reader), reader)
 }
 
 fn own(path: &Path) -> Vec<u8> {
@@ -44,7 +44,7 @@ fn own(path: &Path) -> Vec<u8> {
 }
 
 #[test]
-fn every_recording_comes_back_as_it_was() {
+fn every_recording_survives_a_round_trip() {
     for name in ["strace_y.txt", "strace_raw.txt", "loop.blktrace", "fio_v3.iolog", "msr.csv", "perf_script.txt"] {
         let bytes = own(&golden(name));
         let (expected, _) = all(open(&golden(name), Waits::Manual).unwrap());
@@ -55,7 +55,7 @@ fn every_recording_comes_back_as_it_was() {
     }
 }
 
-/// Many records in several chunks, whose files are only in the chunks that use them.
+/// Writes many records in several chunks. Each file occurs only in some chunks.
 fn large(records: u64) -> Vec<u8> {
     let (mut names, mut bytes) = (Names::default(), Vec::new());
     let mut writer = OwnWriter::new(&mut bytes, &Facts::default()).unwrap();
@@ -70,7 +70,7 @@ fn large(records: u64) -> Vec<u8> {
     bytes
 }
 
-/// Where the chunks begin.
+/// Returns the offsets of the chunks.
 fn chunks(bytes: &[u8]) -> Vec<usize> {
     bytes.windows(4).enumerate().filter(|(_, window)| window == b"PTC1").map(|(at, _)| at).collect()
 }
@@ -92,27 +92,27 @@ fn damage_costs_the_chunk_that_it_hits() {
         damaged[place] ^= 4;
         assert_eq!(count(damaged), (100_000 - 16_384, 1), "{place}");
     }
-    // The end is torn off within the third chunk: the first two are whole, names and all.
+    // Truncated within the third chunk: the first two are complete, including names.
     let (torn, reader) = all(of_bytes(whole[..starts[2] + 500].to_vec()));
     assert_eq!((torn.len(), reader.losses().len()), (32_768, 1));
     assert_eq!(reader.losses()[0].at, starts[2] as u64);
     assert_eq!(reader.files()[327], FileName::Path("/data/directory-327/file".to_owned()));
-    // Cut between chunks: nothing is lost but the certainty.
+    // Truncated between chunks: no record is lost, but the file is reported as not closed.
     assert_eq!(count(whole[..starts[3]].to_vec()), (49_152, 1));
-    // Rubbish between chunks.
+    // Garbage between chunks.
     let stuffed = [&whole[..starts[2]], &[0xee; 777], &whole[starts[2]..]].concat();
     assert_eq!(count(stuffed), (100_000, 1));
 }
 
-/// Three threads of a program that write one file after another take about a byte a record.
+/// Three threads of a program that write files one after another take about a byte per record.
 #[test]
-fn regular_work_takes_little_room() {
+fn regular_work_needs_little_space() {
     let bytes = large(100_000).len();
     assert!(bytes < 100_000, "{bytes} bytes for 100,000 records");
 }
 
 #[test]
-fn headers_that_are_wrong_are_told_with_their_place() {
+fn invalid_headers_are_reported_with_their_offset() {
     let whole = own(&golden("fio_v3.iolog"));
     let failure = |bytes: &[u8]| {
         let result = read(Box::new(Cursor::new(bytes.to_vec())), Path::new("t.trace"), Waits::Manual);
@@ -127,7 +127,7 @@ fn headers_that_are_wrong_are_told_with_their_place() {
     assert!(failure(&other).contains("checksum of the header"), "{}", failure(&other));
 }
 
-/// Gives a chunk the checksums that it should have.
+/// Corrects the checksums of a chunk.
 fn mend_checksums(chunk: &mut [u8]) {
     let Some((header, rest)) = chunk.split_first_chunk_mut::<40>() else { return };
     let size = u32::from_le_bytes([header[4], header[5], header[6], header[7]]) as usize;
@@ -141,7 +141,7 @@ fn mend_checksums(chunk: &mut [u8]) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Bits flipped anywhere, and the file cut anywhere.
+    /// Flips bits and truncates the file anywhere.
     #[test]
     fn no_damage_panics(flips in prop::collection::vec((0..6000_usize, 0..8_u8), 0..4), end in 100..6000_usize, fix in any::<bool>()) {
         let mut bytes = own(&golden("strace_y.txt"));
@@ -151,7 +151,7 @@ proptest! {
             }
         }
         if fix {
-            // With checksums that are right, so that the decoder itself sees the damage.
+            // With correct checksums, so that the decoder itself sees the damage.
             for start in chunks(&bytes) {
                 mend_checksums(&mut bytes[start..]);
             }

@@ -1,4 +1,4 @@
-//! Recordings of real tools, and broken ones, through the crate's door.
+//! Recordings of real tools, and damaged ones, through the crate's public interface.
 
 #![allow(clippy::disallowed_methods)] // tests write files
 
@@ -31,35 +31,35 @@ fn failure(bytes: &[u8]) -> String {
     }
 }
 
-/// fio writes lines for these flushes, and passes over them when it replays: the range or the file system is not in them.
+/// Protects: fio logs these flushes without their range or file system, and skips them in a replay.
 #[test]
-fn flushes_without_a_range_are_passed_over() {
+fn flushes_without_a_range_are_skipped() {
     let text = "fio version 3 iolog\n0 a add\n0 a open\n5 a write 0 4096\n9 a sync_file_range 0 0\n9 . syncfs 0 0\n";
     let acts: Vec<RecordedAct> = of_text(text).iter().map(|record| record.act).collect();
     assert_eq!(acts, [RecordedAct::Add, RecordedAct::Open, RecordedAct::Write]);
 }
 
-/// Every queued op of blktrace, as blkparse prints them.
+/// Protects: blktrace yields every queued op that blkparse prints.
 #[test]
-fn a_blktrace_yields_what_blkparse_says_was_queued() {
+fn a_blktrace_yields_the_queued_ops_of_blkparse() {
     let mut reader = golden("loop.blktrace");
     assert_eq!(*reader.format(), Format::Blktrace);
     let records: Vec<Record> = reader.by_ref().collect::<Result<_, _>>().unwrap();
-    let told = include_str!("../golden/loop.queued.csv");
+    let queued = include_str!("../golden/loop.queued.csv");
     // blkparse shows a flush without bytes as well.
-    let told: Vec<Vec<&str>> =
-        told.lines().map(|line| line.split(',').collect()).filter(|line: &Vec<&str>| line[4] != "0").collect();
-    assert_eq!(records.iter().filter(|record| record.length > 0).count(), told.len());
-    let first_ns = nanos(told[0][0]);
-    for (record, told) in records.iter().filter(|record| record.length > 0).zip(&told) {
-        assert_eq!(record.at_ns, nanos(told[0]) - first_ns, "{told:?}");
-        let act = match told[2].chars().find(|letter| "RWD".contains(*letter)) {
+    let queued: Vec<Vec<&str>> =
+        queued.lines().map(|line| line.split(',').collect()).filter(|line: &Vec<&str>| line[4] != "0").collect();
+    assert_eq!(records.iter().filter(|record| record.length > 0).count(), queued.len());
+    let first_ns = nanos(queued[0][0]);
+    for (record, line) in records.iter().filter(|record| record.length > 0).zip(&queued) {
+        assert_eq!(record.at_ns, nanos(line[0]) - first_ns, "{line:?}");
+        let act = match line[2].chars().find(|letter| "RWD".contains(*letter)) {
             Some('R') => RecordedAct::Read,
             Some('D') => RecordedAct::Trim,
             _ => RecordedAct::Write,
         };
-        assert_eq!(record.act, act, "{told:?}");
-        assert_eq!((record.offset, record.length), (told[3].parse::<u64>().unwrap() * 512, told[4].parse().unwrap()));
+        assert_eq!(record.act, act, "{line:?}");
+        assert_eq!((record.offset, record.length), (line[3].parse::<u64>().unwrap() * 512, line[4].parse().unwrap()));
     }
     assert_eq!(reader.files(), [FileName::Device { major: 7, minor: 7 }]);
 }
@@ -81,9 +81,9 @@ fn an_iolog_of_version_3_has_times_in_microseconds_and_flushes_without_a_place()
     assert_eq!(records[6], Record::ranged(149_000, 0, Sync, 0, 0));
 }
 
-/// The manual and fio differ; both are known.
+/// Protects: the manual and fio differ, and both readings are supported.
 #[test]
-fn a_wait_of_version_2_is_what_one_asks_for() {
+fn waits_of_version_2_follow_the_option() {
     let text = "fio version 2 iolog\nf add\nf open\nf wait 200\nf read 0 4096\nf wait 300\nf write 4096 512\nf close\n";
     let times =
         |waits| -> Vec<u64> { of_bytes(text.as_bytes(), waits).unwrap().map(|record| record.unwrap().at_ns).collect() };
@@ -92,16 +92,16 @@ fn a_wait_of_version_2_is_what_one_asks_for() {
 }
 
 #[test]
-fn several_files_are_numbered_as_they_come() {
+fn files_are_numbered_in_order_of_appearance() {
     let records = of_text("fio version 3 iolog\n5 a add\n5 b add\n9 b read 1 2\n12 a trim 3 4\n");
     let found: Vec<(u32, RecordedAct)> = records.iter().map(|record| (record.file, record.act)).collect();
     assert_eq!(found, [(0, RecordedAct::Add), (1, RecordedAct::Add), (1, RecordedAct::Read), (0, RecordedAct::Trim)]);
     assert_eq!(records[3].at_ns, 7_000);
 }
 
-/// The problem is reported with its place, and what would be right.
+/// Protects: a problem is reported with its position and the expected form.
 #[test]
-fn broken_recordings_are_told_with_their_place() {
+fn broken_recordings_are_reported_with_their_position() {
     assert!(failure(b"hello\n").contains("unknown recording format"), "{}", failure(b"hello\n"));
     assert!(failure(b"").contains("unknown recording format"));
     assert!(failure(b"fio version 1 iolog\n").contains("version 1"));
@@ -122,7 +122,7 @@ fn broken_recordings_are_told_with_their_place() {
     assert!(failure(&garbled).contains("not the magic number"), "{}", failure(&garbled));
 }
 
-/// Both byte orders, and both lengths of records, say the same.
+/// Protects: both byte orders and both record lengths give the same result.
 #[test]
 fn byte_order_and_version_make_no_difference() {
     // READ and QUEUE categories, action Q; one sector at sector 5.
@@ -177,7 +177,7 @@ fn merged_recordings_come_in_the_order_of_their_stretched_times() {
         percent,
         first_file,
     };
-    // The second at half its speed.
+    // The second recording at half its speed.
     let merged: Vec<(u64, u32)> = merge(vec![source(one, 100.0, 0), source(two, 200.0, 1)])
         .unwrap()
         .map(|record| record.map(|record| (record.at_ns, record.file)).unwrap())
@@ -186,7 +186,7 @@ fn merged_recordings_come_in_the_order_of_their_stretched_times() {
     assert!(merge(vec![source(Vec::new(), 0.0, 0)]).is_err());
 }
 
-/// Pieces of all forms of text, in any order.
+/// Pieces of all text formats, in any order.
 fn words() -> impl Strategy<Value = String> {
     let word = prop::sample::select(vec![
         "7 ",
@@ -247,7 +247,7 @@ fn words() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// No text panics, whatever form it is taken for.
+    /// Protects: no text panics in any format's reader.
     #[test]
     fn no_text_panics(text in words()) {
         let names = ["iolog", "blkparse", "strace", "events", "elbencho", "spc", "msr", "alibaba", "tencent", "systor", "fiu", "fiu-files", "dxt", "csv"];
@@ -260,7 +260,7 @@ proptest! {
         }
     }
 
-    /// No bytes panic, and none are read for ever.
+    /// Protects: no bytes panic, or are read forever.
     #[test]
     fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..400), start in 0usize..6) {
         let btrecord = [0_u8, 0, 1, 0, 0, 0, 0, 0];
@@ -274,8 +274,8 @@ proptest! {
     }
 }
 
-/// As blktrace wrote it: a file for each processor. Each of them leads to the whole, with the ends of ops that began on another processor; one
-/// that is broken is named, with the byte.
+/// Protects: blktrace's files, one per processor, are one recording from whichever is opened. Ops get their ends from
+/// other processors, and an error names the damaged file with the byte.
 #[test]
 fn files_of_processors_are_one_recording() {
     let whole = include_bytes!("../golden/loop.blktrace");
@@ -284,7 +284,7 @@ fn files_of_processors_are_one_recording() {
     while at < whole.len() {
         let word = |place: usize| u32::from_le_bytes(*whole[at + place..].first_chunk().unwrap());
         let end = at + 48 + (word(44) >> 16) as usize;
-        // Neighbours on different processors: times decide, and not the order within a file.
+        // Neighbours on different processors: the time decides, and not the order within a file.
         files[usize::from(word(40) > 0)].extend_from_slice(&whole[at..end]);
         at = end;
     }
@@ -292,11 +292,11 @@ fn files_of_processors_are_one_recording() {
     let directory = tempfile::tempdir().unwrap();
     let path = |number: usize| directory.path().join(format!("loop.blktrace.{number}"));
     files.iter().enumerate().for_each(|(number, file)| std::fs::write(path(number), file).unwrap());
-    // Threads are numbered as they are met, which may be in another order.
+    // Threads are numbered in order of appearance, which may differ.
     let anybody = |record: Result<Record, TraceError>| Record { task: 0, ..record.unwrap() };
-    let told = |path: &Path| open(path, Waits::Manual).unwrap().map(anybody).collect::<Vec<_>>();
+    let read_all = |path: &Path| open(path, Waits::Manual).unwrap().map(anybody).collect::<Vec<_>>();
     let expected: Vec<Record> = golden("loop.blktrace").map(anybody).collect();
-    assert!(told(&path(0)) == expected && told(&path(1)) == expected);
+    assert!(read_all(&path(0)) == expected && read_all(&path(1)) == expected);
     std::fs::write(path(1), &files[1][..files[1].len() - 1]).unwrap();
     let broken = open(&path(0), Waits::Manual).map(|reader| reader.filter_map(Result::err).next());
     let error = match broken {
@@ -305,7 +305,7 @@ fn files_of_processors_are_one_recording() {
     };
     assert!(error.contains("loop.blktrace.1: byte ") && error.contains("ends within a record"), "{error}");
     std::fs::write(path(1), b"no trace at all").unwrap();
-    assert_eq!(told(&path(0)).len(), open_alone(&files[0]), "another file of that name is no part of it");
+    assert_eq!(read_all(&path(0)).len(), open_alone(&files[0]), "another file of that name is no part of it");
 }
 
 fn open_alone(bytes: &[u8]) -> usize {
@@ -313,9 +313,9 @@ fn open_alone(bytes: &[u8]) -> usize {
     plumb_trace::read(input, Path::new("alone"), Waits::Manual).unwrap().map(Result::unwrap).count()
 }
 
-/// What other programs must print first is said, with the way.
+/// Protects: a format that another program must convert is named, with the command.
 #[test]
-fn forms_of_other_programs_are_named() {
+fn formats_of_other_programs_are_named() {
     for (bytes, way) in
         [(&b"PERFILE2h"[..], "perf script"), (b"\x1f\x8b\x08", "gzip -d"), (b"\x28\xb5\x2f\xfd", "zstd -d")]
     {

@@ -1,8 +1,8 @@
-//! MPI-IO: files that the ranks of a job open together, or each by itself.
+//! MPI-IO: files that the ranks of a job open together, or each rank alone.
 //!
-//! Unlike messages, calls of MPI-IO wait for other ranks inside of the library. They are therefore made by the threads that do the
-//! I/O, and never by the one that looks after the run: it goes on sending signs of life. Where a rank dies within such a call, the
-//! others wait in theirs until the launcher ends them.
+//! Unlike messages, calls of MPI-IO wait for other ranks inside the library. The I/O threads therefore make these
+//! calls, never the thread that supervises the run: it must keep sending heartbeats. If a rank dies during such a
+//! call, the others block in theirs until the launcher kills them.
 
 use super::library::file_numbers::Modes;
 use super::library::files::{Communicator, File, FileBlocks, FileCallError, FileLibrary, Place};
@@ -12,21 +12,21 @@ use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What failed in a call of MPI-IO.
+/// A failed call of MPI-IO.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{function}: {reason}")]
 pub struct MpiIoError {
-    /// MPI's function.
+    /// The MPI function that failed.
     pub function: &'static str,
-    /// In the library's words.
+    /// The library's own error text.
     pub reason: String,
-    /// The closest number of the system's.
+    /// The closest errno value.
     pub errno: i32,
 }
 
 impl From<FileCallError> for MpiIoError {
     fn from(FileCallError { call: CallError { function, reason }, errno }: FileCallError) -> MpiIoError {
-        // Some libraries add lines of where in their source it happened.
+        // Some libraries append lines with source locations: join them into one line.
         MpiIoError { function, reason: reason.split_whitespace().collect::<Vec<_>>().join(" "), errno }
     }
 }
@@ -35,37 +35,37 @@ fn invalid(function: &'static str, reason: &str) -> MpiIoError {
     MpiIoError { function, reason: reason.to_owned(), errno: libc::EINVAL }
 }
 
-/// A file to open.
+/// Options for opening a file.
 #[derive(Debug, Clone, Copy)]
 pub struct MpiOpening<'a> {
-    /// Its path. What stands before a colon in it is no path to MPI-IO, but the name of a kind of file system.
+    /// Path of the file. MPI-IO takes a prefix before a colon as the name of a file system type.
     pub path: &'a CStr,
-    /// How many ranks open it together, the first ones; 1 is this rank alone.
+    /// Number of ranks that open the file together, counted from rank 0; 1 is this rank alone.
     pub ranks: u32,
-    /// It is read from.
+    /// Opens the file for reading.
     pub read: bool,
-    /// It is written to.
+    /// Opens the file for writing.
     pub write: bool,
-    /// It is made where it is not there.
+    /// Creates the file if it does not exist.
     pub create: bool,
-    /// It must not be there.
+    /// Fails if the file exists already.
     pub exclusive: bool,
     /// Hints to the library, by name.
     pub hints: &'a BTreeMap<String, String>,
-    /// What the rank sees of it.
+    /// The rank's view of the file. `None` shows all bytes.
     pub view: Option<MpiBlocks>,
 }
 
-/// What a rank sees of a file: equal blocks, one behind the other.
+/// A rank's view of a file: equal blocks at a fixed stride, seen as contiguous.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MpiBlocks {
-    /// Where the first one lies, bytes.
+    /// Offset of the first block, bytes.
     pub first: u64,
     /// Bytes of a record. A block consists of whole records.
     pub record: u64,
-    /// Records of a block.
+    /// Number of records in a block.
     pub records: u64,
-    /// From a block to the next, bytes.
+    /// Distance between the starts of two blocks, bytes.
     pub stride: u64,
 }
 
@@ -80,29 +80,29 @@ impl MpiBlocks {
     }
 }
 
-/// MPI-IO of a library that was started.
+/// MPI-IO of an initialized library.
 pub struct MpiIo {
     library: FileLibrary,
     size: u32,
-    /// Of the first ranks, by how many.
+    /// Communicators of the first N ranks, by N.
     communicators: Mutex<BTreeMap<u32, Communicator>>,
-    /// Those of each file that was opened since they were last taken, where somebody wants them.
+    /// Hints of each file opened since the last [`take_hints`](MpiIo::take_hints). `None` unless they are watched.
     hints: Mutex<Option<Vec<FileHints>>>,
 }
 
-/// The hints of a file, by name.
+/// Hints of a file, by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileHints {
-    /// Those that were given.
+    /// Hints that the caller gave.
     pub given: Vec<(String, String)>,
-    /// Those that the library says it has.
+    /// Hints in effect, as the library reports them.
     pub taken: Vec<(String, String)>,
 }
 
 impl MpiIo {
-    /// Of a library that serves `size` ranks.
+    /// Opens MPI-IO of a library that serves `size` ranks.
     pub(super) fn of(library: &Library, threads: Threads, size: u32) -> Result<MpiIo, StartError> {
-        // A rank that is alone sends no signs of life: its worker is the only one that calls MPI.
+        // A single rank sends no heartbeats: its worker is the only thread that calls MPI.
         let least = if size > 1 { Threads::AtOnce } else { Threads::Several };
         if threads < least {
             return Err(StartError::Threads { library: super::short(&library.version) });
@@ -110,22 +110,22 @@ impl MpiIo {
         Ok(MpiIo { library: library.files()?, size, communicators: Mutex::default(), hints: Mutex::default() })
     }
 
-    /// How many ranks there are.
+    /// Returns the number of ranks.
     pub fn size(&self) -> u32 {
         self.size
     }
 
-    /// The version of the MPI standard that the library follows.
+    /// Returns the version of the MPI standard that the library implements.
     pub fn standard(&self) -> (i32, i32) {
         self.library.standard()
     }
 
-    /// From now on, keeps the hints of each file that this process opens.
+    /// Starts recording the hints of each file that this process opens.
     pub fn watch_hints(&self) {
         self.kept_hints().get_or_insert_default();
     }
 
-    /// Those of the files that were opened since this was last asked.
+    /// Returns the hints of the files opened since the last call.
     pub fn take_hints(&self) -> Vec<FileHints> {
         self.kept_hints().as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -134,10 +134,11 @@ impl MpiIo {
         self.hints.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes ready to open files with the first `ranks` ranks, each of which calls this, so that no open takes the time for it.
+    /// Prepares opening files with the first `ranks` ranks, so that no open pays for it. Each
+    /// of these ranks calls this.
     ///
     /// # Errors
-    /// The library reports one.
+    /// Returns the library's error, if any.
     pub fn prepare(&self, ranks: u32) -> Result<(), MpiIoError> {
         self.communicator(ranks).map(drop)
     }
@@ -152,25 +153,25 @@ impl MpiIo {
         if let Some(communicator) = known.get(&ranks) {
             return Ok(*communicator);
         }
-        let wrong = || invalid("MPI_Comm_create_group", "there are fewer ranks");
-        let count = i32::try_from(ranks).ok().filter(|_| ranks < self.size).ok_or_else(wrong)?;
+        let invalid_count = || invalid("MPI_Comm_create_group", "there are fewer ranks");
+        let count = i32::try_from(ranks).ok().filter(|_| ranks < self.size).ok_or_else(invalid_count)?;
         let made = self.library.first(count)?;
         known.insert(ranks, made);
         Ok(made)
     }
 
-    /// What the first rank says, to the first `ranks` of them, each of which calls this.
+    /// Broadcasts the first rank's value to the first `ranks` ranks. Each of these ranks calls this.
     ///
     /// # Errors
-    /// The library reports one.
-    pub fn of_first(&self, ranks: u32, says: bool) -> Result<bool, MpiIoError> {
-        Ok(self.library.of_first(self.communicator(ranks)?, says)?)
+    /// Returns the library's error, if any.
+    pub fn of_first(&self, ranks: u32, value: bool) -> Result<bool, MpiIoError> {
+        Ok(self.library.of_first(self.communicator(ranks)?, value)?)
     }
 
-    /// Opens a file. Each of its ranks calls this, and waits for the others.
+    /// Opens a file. Each rank that opens it calls this, and waits for the others.
     ///
     /// # Errors
-    /// The library reports one.
+    /// Returns the library's error, if any.
     pub fn open(&self, opening: &MpiOpening<'_>) -> Result<MpiFile, MpiIoError> {
         let by = self.communicator(opening.ranks)?;
         let text =
@@ -192,35 +193,36 @@ impl MpiIo {
     }
 }
 
-/// An open file. It is closed by [`close`](Self::close) only: closing waits for other ranks, and whoever drops it says nothing of
-/// whether they come.
+/// An open file. Only [`close`](Self::close) closes it: closing waits for other ranks, and a drop cannot
+/// know whether they will come.
 pub struct MpiFile {
     library: FileLibrary,
     file: File,
 }
 
 impl MpiFile {
-    /// Reads at a place of what the rank sees. `together`: with the other ranks that opened it, each of which reads.
+    /// Reads at an offset within the rank's view. With `together`, all ranks that opened the
+    /// file make this call collectively.
     ///
     /// # Errors
-    /// The library reports one.
+    /// Returns the library's error, if any.
     pub fn read(&self, offset: u64, into: &mut [u8], together: bool) -> Result<u64, MpiIoError> {
         Ok(self.library.read(&self.file, Place::At(place(offset)?), into, together)?)
     }
 
-    /// Writes, as [`read`](Self::read) reads.
+    /// Writes, with the same arguments as [`read`](Self::read).
     ///
     /// # Errors
-    /// The library reports one.
+    /// Returns the library's error, if any.
     pub fn write(&self, offset: u64, from: &[u8], together: bool) -> Result<u64, MpiIoError> {
         Ok(self.library.write(&self.file, Place::At(place(offset)?), from, together)?)
     }
 
-    /// Sets the rank's view of the file: records of `record` bytes, the first one at offset `first`, a new one every `stride` bytes.
-    /// All ranks that opened the file must call this.
+    /// Sets the rank's view of the file: records of `record` bytes, the first one at offset `first`, a new one every
+    /// `stride` bytes. All ranks that opened the file must call this.
     ///
     /// # Errors
-    /// The library reports one.
+    /// Returns the library's error, if any.
     pub fn show_strided(&mut self, first: u64, record: u64, stride: u64) -> Result<(), MpiIoError> {
         let (Ok(record), Ok(stride)) = (record.try_into(), stride.try_into()) else {
             return Err(invalid("MPI_File_set_view", "its records are too large"));
@@ -228,44 +230,44 @@ impl MpiFile {
         Ok(self.library.show_strided(&mut self.file, place(first)?, record, stride)?)
     }
 
-    /// Reads `records` of the records that [`show_strided`](Self::show_strided) set the view to. Each overwrites the one before it in
-    /// `into`, which holds one record. Returns the bytes that were read.
+    /// Reads `records` of the records that [`show_strided`](Self::show_strided) set the view to. Each overwrites the
+    /// one before it in `into`, which holds one record. Returns the number of bytes read.
     ///
     /// # Errors
-    /// The library reports one, or the memory is not of a record's length.
+    /// Returns the library's error, or an error if the buffer is not one record long.
     pub fn read_strided(&self, records: u64, into: &mut [u8], together: bool) -> Result<u64, MpiIoError> {
         Ok(self.library.read(&self.file, strided(records)?, into, together)?)
     }
 
-    /// Writes `from`, which holds one record, to `records` of the records that [`show_strided`](Self::show_strided) set the view to.
-    /// Returns the bytes that were written.
+    /// Writes `from`, which holds one record, to `records` of the records that [`show_strided`](Self::show_strided)
+    /// set the view to. Returns the number of bytes written.
     ///
     /// # Errors
-    /// The library reports one, or the memory is not of a record's length.
+    /// Returns the library's error, or an error if the buffer is not one record long.
     pub fn write_strided(&self, records: u64, from: &[u8], together: bool) -> Result<u64, MpiIoError> {
         Ok(self.library.write(&self.file, strided(records)?, from, together)?)
     }
 
-    /// Reserves space up to this length, with the other ranks that opened it.
+    /// Reserves space up to this length. Collective over the ranks that opened the file.
     ///
     /// # Errors
-    /// The library reports one.
+    /// Returns the library's error, if any.
     pub fn preallocate(&self, bytes: u64) -> Result<(), MpiIoError> {
         Ok(self.library.preallocate(&self.file, place(bytes)?)?)
     }
 
-    /// Makes durable what was written, with the other ranks that opened it.
+    /// Makes written data durable. Collective over the ranks that opened the file.
     ///
     /// # Errors
-    /// The library reports one.
+    /// Returns the library's error, if any.
     pub fn sync(&self) -> Result<(), MpiIoError> {
         Ok(self.library.sync(&self.file)?)
     }
 
-    /// Closes it, with the other ranks that opened it.
+    /// Closes the file. Collective over the ranks that opened it.
     ///
     /// # Errors
-    /// The library reports one.
+    /// Returns the library's error, if any.
     pub fn close(self) -> Result<(), MpiIoError> {
         Ok(self.library.close(self.file)?)
     }
@@ -279,7 +281,7 @@ fn strided(records: u64) -> Result<Place, MpiIoError> {
     records.try_into().map(Place::Strided).map_err(|_| invalid("MPI_File_read_at", "more records than 31 bits count"))
 }
 
-/// MPI of a process that was started alone. MPI ends with it, in the thread that started it.
+/// MPI in a process that was started alone. Dropping it finalizes MPI, on the thread that started it.
 pub struct Alone {
     mpi: super::Mpi,
     io: Arc<MpiIo>,
@@ -291,7 +293,6 @@ impl Alone {
         Ok(Alone { mpi, io })
     }
 
-    /// Its MPI-IO.
     pub fn io(&self) -> &Arc<MpiIo> {
         &self.io
     }

@@ -1,11 +1,13 @@
-//! The MPI library, opened at run time. The only module of this crate that calls foreign code, with [`files`] below it.
+//! The MPI library, opened at run time. Together with [`files`] the only module of this
+//! crate that calls foreign code.
 //!
-//! No header of an MPI is compiled in. What differs between libraries is how a handle looks: an address in Open MPI, a number in
-//! MPICH and in the MPI 5 ABI. Both are passed in a register, so that a `usize` is either. Functions used are those of MPI-1, with
-//! `MPI_Init_thread` of MPI-2 and `MPI_Get_library_version` of MPI-3.
+//! No MPI header is compiled in. Libraries differ in the form of a handle: an address in Open MPI, a number in MPICH
+//! and in the MPI 5 ABI. Both are passed in a register, so a `usize` can hold either. The functions used are those of
+//! MPI-1, with `MPI_Init_thread` of MPI-2 and `MPI_Get_library_version` of MPI-3.
 //!
-//! Sources of the numbers: `mpi.h` of Open MPI and of MPICH, whose values are fixed by the MPICH ABI Compatibility Initiative; chapter 20 of the
-//! MPI 5.0 standard, "Application Binary Interface (ABI)". Open MPI's are the addresses of its exported variables.
+//! Sources of the numbers: `mpi.h` of Open MPI and of MPICH, whose values are fixed by the MPICH ABI Compatibility
+//! Initiative; chapter 20 of the MPI 5.0 standard, "Application Binary Interface (ABI)". Open MPI's handles are the
+//! addresses of its exported variables.
 #![allow(unsafe_code)]
 
 pub(super) mod file_numbers;
@@ -15,24 +17,24 @@ use crate::error::StartError;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr;
 
-/// A handle: an address or a number.
+/// An MPI handle: an address or a number.
 type Handle = usize;
-/// A request, as its library writes it: 8 bytes of Open MPI and MPI 5, 4 of MPICH.
+/// A request in its library's form: 8 bytes in Open MPI and MPI 5, 4 in MPICH.
 pub(super) type Request = usize;
 
-/// Longer than any library's `MPI_Status`: 24 bytes of Open MPI, 20 of MPICH, 32 of MPI 5.
+/// Larger than any library's `MPI_Status`: 24 bytes in Open MPI, 20 in MPICH, 32 in MPI 5.
 #[repr(C, align(16))]
 struct Status([u8; 128]);
 
-/// Longer than any library's text: 8,192 of MPICH and of MPI 5, `MPI_MAX_LIBRARY_VERSION_STRING`.
+/// Longer than any library's text: 8,192 bytes in MPICH and in MPI 5, `MPI_MAX_LIBRARY_VERSION_STRING`.
 const TEXT_MAX: usize = 8_192;
 
-/// Kinds of messages. Nobody else uses this process' communicator: the numbers are arbitrary.
+/// Kind of a message. No other code uses this process's communicator, so the numbers are arbitrary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tag {
-    /// A message that somebody waits for.
+    /// A message that a rank waits for.
     Message = 0x506c,
-    /// A sign of life.
+    /// A heartbeat between neighbouring ranks.
     Pulse = 0x506d,
 }
 
@@ -49,7 +51,7 @@ type ErrorText = extern "C" fn(c_int, *mut c_char, *mut c_int) -> c_int;
 type Finalize = extern "C" fn() -> c_int;
 type Abort = extern "C" fn(Handle, c_int) -> c_int;
 
-/// The functions that are used.
+/// Functions of the library that Plumb calls.
 struct Functions {
     init: Init,
     rank: OfCommunicator,
@@ -66,18 +68,18 @@ struct Functions {
     abort: Abort,
 }
 
-/// Whose numbers a library has.
+/// Family of libraries that share handle and constant values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     OpenMpi,
-    /// With its relatives.
+    /// MPICH and its derivatives.
     Mpich,
-    /// The standard's own.
+    /// The ABI of the MPI 5 standard.
     Mpi5,
 }
 
-/// What a header would define: `MPI_COMM_WORLD`, `MPI_COMM_SELF`, `MPI_BYTE`, `MPI_INFO_NULL`, `MPI_ERRORS_RETURN`,
-/// `MPI_THREAD_SERIALIZED` and `MPI_THREAD_MULTIPLE`.
+/// Constants that a header would define: `MPI_COMM_WORLD`, `MPI_COMM_SELF`, `MPI_BYTE`,
+/// `MPI_INFO_NULL`, `MPI_ERRORS_RETURN`, `MPI_THREAD_SERIALIZED` and `MPI_THREAD_MULTIPLE`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Abi {
     kind: Kind,
@@ -86,9 +88,9 @@ struct Abi {
     byte: Handle,
     no_info: Handle,
     errors_return: Handle,
-    /// No two threads are in the library at once, but any may be.
+    /// `MPI_THREAD_SERIALIZED`: any thread may call the library, one at a time.
     serialized: c_int,
-    /// Any number of threads is.
+    /// `MPI_THREAD_MULTIPLE`: any number of threads may call at once.
     multiple: c_int,
 }
 
@@ -113,43 +115,43 @@ const MPI_5: Abi = Abi {
     multiple: 4096,
 };
 
-/// What libraries with the numbers of MPICH call themselves.
+/// Names in the version texts of libraries with MPICH's numbers.
 const MPICH_KIND: [&str; 4] = ["MPICH", "MVAPICH", "Intel(R) MPI", "ParaStation"];
 
-/// An opened library. It is never closed: what it started runs until the process ends.
+/// An opened library. Never closed: threads that it started run until the process ends.
 pub(super) struct Library {
-    /// As it was opened.
+    /// Name or path that was passed to the loader.
     pub(super) name: String,
-    /// What it says of itself.
+    /// Version text that the library reports.
     pub(super) version: String,
     functions: Functions,
     abi: Abi,
-    /// As the loader knows it: an address.
+    /// Handle of `dlopen`, as an address.
     loaded: usize,
 }
 
-/// Which threads may call a library that was started.
+/// Threads that may call an initialized library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Threads {
-    /// The one that started it.
+    /// Only the thread that initialized it.
     One,
-    /// Any, one at a time.
+    /// Any thread, one at a time.
     Several,
-    /// Any, at the same time.
+    /// Any threads, at the same time.
     AtOnce,
 }
 
-/// What failed, in the library's words.
+/// A failed call, with the library's own error text.
 #[derive(Debug)]
 pub(super) struct CallError {
     pub(super) function: &'static str,
     pub(super) reason: String,
 }
 
-/// A function of the library, by its name.
+/// Looks up a function of the library by name.
 ///
 /// # Safety
-/// `F` is the type of a function pointer, and the function of that name has it.
+/// `F` must be the type of a function pointer, and the function of that name must have this type.
 unsafe fn function<F: Copy>(library: *mut c_void, name: &'static CStr, file: &str) -> Result<F, StartError> {
     // SAFETY: the library is open, and the name ends with a zero.
     let address = unsafe { libc::dlsym(library, name.as_ptr()) };
@@ -157,19 +159,19 @@ unsafe fn function<F: Copy>(library: *mut c_void, name: &'static CStr, file: &st
         let reason = format!("it has no {}", name.to_string_lossy());
         return Err(StartError::Unknown { library: file.to_owned(), reason });
     }
-    // SAFETY: the caller vouches for the type; function pointers have the size of addresses on all platforms of POSIX.
+    // SAFETY: the caller guarantees the type. Function pointers have the size of addresses on all POSIX platforms.
     Ok(unsafe { std::mem::transmute_copy::<*mut c_void, F>(&address) })
 }
 
 impl Library {
-    /// Opens a library by its name, or its path.
+    /// Opens a library by name or path.
     ///
     /// # Errors
-    /// The loader's message, where it cannot be opened; what is missing in it.
+    /// Returns the loader's message if the library cannot be opened, or the name of a missing part.
     pub(super) fn open(file: &str) -> Result<Library, OpenError> {
         let name = CString::new(file).map_err(|_| OpenError::NotFound("its name contains a zero".to_owned()))?;
-        // SAFETY: the name ends with a zero. The library runs its own initialisers, as any that is linked does. Open MPI's plugins
-        // look for its symbols among the global ones.
+        // SAFETY: the name ends with a zero. The library runs its own initializers, like any linked library.
+        // `RTLD_GLOBAL` because Open MPI's plugins look for its symbols among the global ones.
         let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
         if library.is_null() {
             return Err(OpenError::NotFound(loader_message()));
@@ -218,14 +220,15 @@ impl Library {
         Ok(Library { name: file.to_owned(), functions, abi, version, loaded: library as usize })
     }
 
-    /// Starts MPI in this process, and says which threads may call it. It must be the first call, and the only one. Workers that
-    /// wait in a call of MPI-IO do so at the same time as signs of life are sent.
+    /// Initializes MPI in this process, and returns which threads may call it. Must be the first
+    /// call, and only called once. Workers block in MPI-IO calls while another thread sends
+    /// heartbeats, so this asks for `MPI_THREAD_MULTIPLE`.
     pub(super) fn init(&self) -> Result<Threads, CallError> {
         let mut provided = 0;
-        // SAFETY: MPI takes null for both arguments of `main`.
+        // SAFETY: MPI accepts null for both arguments of `main`.
         let code = (self.functions.init)(ptr::null_mut(), ptr::null_mut(), self.abi.multiple, &raw mut provided);
         self.checked("MPI_Init_thread", code)?;
-        // Until here an error ends the process; from here on it is returned.
+        // Up to here an error kills the process; from here on it is returned.
         self.checked("MPI_Comm_set_errhandler", (self.functions.set_handler)(self.abi.world, self.abi.errors_return))?;
         Ok(match provided {
             level if level >= self.abi.multiple => Threads::AtOnce,
@@ -234,12 +237,12 @@ impl Library {
         })
     }
 
-    /// This process.
+    /// Returns the rank of this process.
     pub(super) fn rank(&self) -> Result<u32, CallError> {
         self.number("MPI_Comm_rank", self.functions.rank)
     }
 
-    /// How many processes.
+    /// Returns the number of processes.
     pub(super) fn size(&self) -> Result<u32, CallError> {
         self.number("MPI_Comm_size", self.functions.size)
     }
@@ -250,7 +253,7 @@ impl Library {
         Ok(u32::try_from(number).unwrap_or(0))
     }
 
-    /// Begins to send a message. It must stay where it is until the request is done; `i32::MAX` bytes at most.
+    /// Starts sending a message of at most `i32::MAX` bytes. The buffer must stay in place until the request is done.
     pub(super) fn send(&self, message: &[u8], to: u32, tag: Tag) -> Result<Request, CallError> {
         let mut request = 0;
         let length = c_int::try_from(message.len()).map_err(|_| too_long("MPI_Isend"))?;
@@ -267,7 +270,7 @@ impl Library {
         self.checked("MPI_Isend", code).map(|()| request)
     }
 
-    /// The length of the next message from a rank, if there is one.
+    /// Returns the length of the next message from a rank, if one is waiting.
     pub(super) fn probe(&self, from: u32, tag: Tag) -> Result<Option<usize>, CallError> {
         let (mut is_there, mut length) = (0, 0);
         let mut status = Status([0; 128]);
@@ -281,7 +284,7 @@ impl Library {
         usize::try_from(length).map(Some).map_err(|_| too_long("MPI_Get_count"))
     }
 
-    /// Begins to receive the message that was probed. The memory must stay where it is until the request is done.
+    /// Starts receiving the probed message. The buffer must stay in place until the request is done.
     pub(super) fn receive(&self, message: &mut [u8], from: u32, tag: Tag) -> Result<Request, CallError> {
         let mut request = 0;
         let length = c_int::try_from(message.len()).map_err(|_| too_long("MPI_Irecv"))?;
@@ -298,7 +301,7 @@ impl Library {
         self.checked("MPI_Irecv", code).map(|()| request)
     }
 
-    /// Whether a request is done. It is gone then.
+    /// Returns `true` if a request is done. The request is freed then.
     pub(super) fn is_done(&self, request: &mut Request) -> Result<bool, CallError> {
         let mut done = 0;
         let mut status = Status([0; 128]);
@@ -306,18 +309,18 @@ impl Library {
         Ok(done != 0)
     }
 
-    /// Ends MPI in this process. All processes do so, and each waits for the others.
+    /// Finalizes MPI in this process. Every process must call it, and each waits for the others.
     pub(super) fn finalize(&self) {
         (self.functions.finalize)();
     }
 
-    /// Ends all processes.
+    /// Kills all processes of the job.
     pub(super) fn abort(&self, exit_code: u8) {
         (self.functions.abort)(self.abi.world, exit_code.into());
     }
 
     fn checked(&self, function: &'static str, code: c_int) -> Result<(), CallError> {
-        // `MPI_SUCCESS` is 0 in all of them.
+        // `MPI_SUCCESS` is 0 in every library.
         if code == 0 {
             return Ok(());
         }
@@ -325,7 +328,7 @@ impl Library {
     }
 }
 
-/// What an error code means, in the library's words.
+/// Returns the library's text for an error code.
 fn error_text(function: ErrorText, code: c_int) -> String {
     let mut text = vec![0_u8; TEXT_MAX];
     let mut length = 0;
@@ -333,7 +336,7 @@ fn error_text(function: ErrorText, code: c_int) -> String {
     text_of(&text, length)
 }
 
-/// What a library says of itself. It may be asked before it is started.
+/// Returns the library's version text. May be called before MPI is initialized.
 fn version(function: Text) -> String {
     let mut text = vec![0_u8; TEXT_MAX];
     let mut length = 0;
@@ -350,7 +353,7 @@ fn text_of(bytes: &[u8], length: c_int) -> String {
     String::from_utf8_lossy(&bytes[..length]).trim_matches(['\0', '\n', ' ']).to_owned()
 }
 
-/// Why the last library could not be opened.
+/// Returns the loader's message for the last library that it could not open.
 fn loader_message() -> String {
     // SAFETY: the text belongs to the loader, and is copied before it is called again.
     let message = unsafe {
@@ -360,35 +363,35 @@ fn loader_message() -> String {
     message.unwrap_or_else(|| "the loader gives no reason".to_owned())
 }
 
-/// Who has the last word about a variable.
+/// Whether a variable that is already set is overwritten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sets {
-    /// Whoever set it before.
+pub(super) enum Overwrite {
+    /// Keep a value that is already set.
     Default,
-    /// Plumb.
+    /// Overwrite any value with Plumb's.
     Always,
 }
 
-/// Sets a variable of this process' environment, for the library that is about to be started.
-pub(super) fn set_variable(name: &CStr, value: &CStr, sets: Sets) {
-    // SAFETY: both end with a zero. It is called before MPI is started, by the only thread of this process that uses the
-    // environment.
+/// Overwrite an environment variable of this process, for the library that is about to be initialized.
+pub(super) fn set_variable(name: &CStr, value: &CStr, overwrite: Overwrite) {
+    // SAFETY: both strings end with a zero. Called before MPI is initialized, by the only thread of this
+    // process that uses the environment.
     unsafe {
-        libc::setenv(name.as_ptr(), value.as_ptr(), (sets == Sets::Always).into());
+        libc::setenv(name.as_ptr(), value.as_ptr(), (overwrite == Overwrite::Always).into());
     }
 }
 
-/// Why a library is not open.
+/// Error from opening a library.
 #[derive(Debug)]
 pub(super) enum OpenError {
-    /// Another one may be there.
+    /// The library does not exist; the caller may try another one.
     NotFound(String),
-    /// It is there, and cannot be used.
+    /// The library exists, but cannot be used.
     Unusable(StartError),
 }
 
 impl OpenError {
-    /// As the error of whoever asked for a library; `not_found` makes it of the loader's messages.
+    /// Converts the error for the caller. `not_found` builds it from the loader's messages.
     pub(super) fn or_not_found(self, not_found: impl FnOnce(String) -> StartError) -> StartError {
         match self {
             OpenError::NotFound(tried) => not_found(tried),
@@ -407,7 +410,7 @@ impl From<StartError> for OpenError {
 mod tests {
     use super::*;
 
-    // Protects: a library that is not there, or is none of MPI's, is an error with its name, and never a crash.
+    // Protects: a missing library, or one that is not MPI, is an error with its name and never a crash.
     #[test]
     fn other_libraries_are_refused() {
         let Err(OpenError::NotFound(message)) = Library::open("libplumb-is-not-there.so.1") else { panic!() };

@@ -1,8 +1,8 @@
-//! MPI as a site has it: the launcher's own library, opened at run time.
+//! MPI as a site provides it: the launcher's own library, opened at run time.
 //!
-//! Of what ranks tell each other, only messages between two of them are used, each begun and then asked after: a call of MPI that
-//! waits by itself waits for ever where the other rank has died. MPI's own collective functions do, and so does [MPI-IO](io), which
-//! is what is measured there.
+//! Ranks communicate only by non-blocking point-to-point messages, which are polled: a blocking MPI call never
+//! returns if the other rank has died. That is true of MPI's own collective functions, and of [MPI-IO](io),
+//! which is under test there.
 
 mod io;
 mod library;
@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Ranks of an MPI job.
+/// The ranks of an MPI job.
 pub struct Mpi {
     rank: u32,
     size: u32,
@@ -29,14 +29,15 @@ pub struct Mpi {
     pulse: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// What the threads of a rank share.
+/// State shared by the threads of a rank.
 struct Shared {
     library: Mutex<Library>,
     vital: VitalSigns,
 }
 
-/// Names of libraries, those of the launcher's own kind first. A site that has several puts the right one on the loader's path,
-/// as it does for every program. `libmpi.so.12` is MPICH's name where Debian and others rename it, and that of its relatives.
+/// Returns library names to try, the launcher's own kind first. A site with several libraries puts the right one on
+/// the loader's path, as for every program. `libmpi.so.12` is the name of MPICH's derivatives, and of MPICH itself
+/// where Debian and others do not rename it.
 fn candidates(launcher: Launcher) -> &'static [&'static str] {
     match launcher {
         Launcher::OpenMpi => &["libmpi.so.40", "libmpi.so.80", "libmpi_abi.so.0", "libmpi.so"],
@@ -47,7 +48,7 @@ fn candidates(launcher: Launcher) -> &'static [&'static str] {
     }
 }
 
-/// Joins the ranks of the job that this process belongs to. `named` is the library that the user wants.
+/// Joins the ranks of the job that this process belongs to. `named` is the library that the user chose.
 pub(crate) fn join(launched: Launched, named: Option<&str>) -> Result<Mpi, StartError> {
     let Launched { launcher, size, .. } = launched;
     if cfg!(target_feature = "crt-static") {
@@ -65,10 +66,10 @@ pub(crate) fn join(launched: Launched, named: Option<&str>) -> Result<Mpi, Start
     Ok(mpi)
 }
 
-/// Starts the MPI library of a process that was started alone, for what a library does without other processes.
+/// Initializes the MPI library in a process that was started alone, for functions that need no other process.
 ///
 /// # Errors
-/// There is none, or it fails.
+/// Returns an error if there is no library or it fails.
 pub fn alone() -> Result<Alone, StartError> {
     if cfg!(target_feature = "crt-static") {
         return Err(StartError::StaticAlone);
@@ -87,12 +88,13 @@ pub fn alone() -> Result<Alone, StartError> {
     }
 }
 
-/// Starts a library that was opened.
+/// Initializes a library after it was opened.
 fn begin(library: Library) -> Result<Mpi, StartError> {
-    // Workers may be processes of their own, which never call MPI: Open MPI's warning against that is not meant for them.
+    // Workers may be separate processes that never call MPI. Open MPI's warning about fork does not apply to them.
     library::set_variable(c"OMPI_MCA_mpi_warn_on_fork", c"0", Sets::Default);
-    // Open MPI's components `lockedfile` and `individual` for shared file pointers, which Plumb does not use, create helper files beside
-    // each file that is opened, and overwrite files of the same names. The write guard does not see that, so both are disabled.
+    // Open MPI's components `lockedfile` and `individual` for shared file pointers, which Plumb does not use,
+    // create helper files next to each opened file and overwrite files of the same names. The write guard does not
+    // see that, so both are disabled.
     library::set_variable(c"OMPI_MCA_sharedfp", c"^lockedfile,individual", Sets::Always);
     let failed = |error: CallError| StartError::Failed {
         library: library.name.clone(),
@@ -108,10 +110,11 @@ fn begin(library: Library) -> Result<Mpi, StartError> {
     Ok(Mpi { rank, size, threads, transport, shared, pulse: Mutex::new(pulse) })
 }
 
-/// The first of these libraries that can be opened.
+/// Opens the first of these libraries that exists.
 ///
 /// # Errors
-/// The first one that is there cannot be used; or none is there, with what the loader says of each.
+/// Returns an error if the first existing one cannot be used. If none exists, the error holds
+/// the loader's message for each.
 fn open(names: &[&str]) -> Result<Library, OpenError> {
     let mut tried: Vec<String> = Vec::new();
     for name in names {
@@ -123,8 +126,8 @@ fn open(names: &[&str]) -> Result<Library, OpenError> {
     Err(OpenError::NotFound(tried.join("; ")))
 }
 
-/// The name and version in what a library says of itself: `Open MPI 4.1.4` of `Open MPI v4.1.4, package: …`, `MPICH 4.0.2` of
-/// `MPICH Version: 4.0.2⏎MPICH Release date: …`.
+/// Extracts name and version from a library's version text: `Open MPI 4.1.4` from `Open MPI v4.1.4, package: …`,
+/// `MPICH 4.0.2` from `MPICH Version: 4.0.2⏎MPICH Release date: …`.
 fn short(version: &str) -> String {
     let first = version.lines().next().unwrap_or_default();
     let first = first.split(',').next().unwrap_or_default();
@@ -136,8 +139,8 @@ fn short(version: &str) -> String {
     plain.collect::<Vec<_>>().join(" ")
 }
 
-/// Waits between two questions: awake at first, since most answers are there at once; asleep later, for longer and longer, since
-/// other ranks may need this processor.
+/// Pauses between two polls. Spins at first, since most answers come at once. Sleeps longer and longer afterwards,
+/// since other ranks may need this processor.
 fn pause(waited: Duration) {
     const AWAKE: Duration = Duration::from_micros(500);
     const LONGEST: Duration = Duration::from_millis(2);
@@ -149,17 +152,17 @@ fn pause(waited: Duration) {
 }
 
 impl Shared {
-    /// One thread at a time is in the library: most are not made for more.
+    /// Locks the library: most MPI libraries do not support concurrent calls.
     fn library(&self) -> MutexGuard<'_, Library> {
         self.library.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Mpi {
-    /// Its MPI-IO.
+    /// Returns the library's MPI-IO functions.
     ///
     /// # Errors
-    /// The library lacks a function, or its threads must not call it at the same time.
+    /// Returns an error if the library lacks a function or does not allow concurrent calls.
     pub fn io(&self) -> Result<MpiIo, StartError> {
         MpiIo::of(&self.library(), self.threads, self.size)
     }
@@ -168,12 +171,12 @@ impl Mpi {
         self.shared.library()
     }
 
-    /// Whether to wait on for a rank that has not answered for so long.
-    fn waits_on(&self, rank: u32, waited: Duration, patience: &Patience<'_>) -> bool {
+    /// Returns `true` if this rank should keep waiting for another one that has not answered for this long.
+    fn keeps_waiting(&self, rank: u32, waited: Duration, patience: &Patience<'_>) -> bool {
         patience(rank, waited) && !self.shared.vital.is_gone(rank)
     }
 
-    /// Waits until a request is done. On an error it may not be: the library may still use its memory.
+    /// Waits until a request is done. After an error it may still be pending: the library may still use its buffer.
     fn finish(&self, mut request: Request, rank: u32, patience: &Patience<'_>) -> Result<(), ClusterError> {
         let start = Instant::now();
         loop {
@@ -181,7 +184,7 @@ impl Mpi {
                 return Ok(());
             }
             let waited = start.elapsed();
-            if !self.waits_on(rank, waited, patience) {
+            if !self.keeps_waiting(rank, waited, patience) {
                 return Err(ClusterError::Silent { rank, waited });
             }
             pause(waited);
@@ -211,7 +214,7 @@ impl Cluster for Mpi {
         let request = self.library().send(&message, to, Tag::Message).map_err(|error| failed(error, to))?;
         let sent = self.finish(request, to, patience);
         if sent.is_err() {
-            // The library may read it as long as the process lives.
+            // Leak the buffer: the library may read it as long as the process lives.
             std::mem::forget(message);
         }
         sent
@@ -220,9 +223,10 @@ impl Cluster for Mpi {
     fn receive(&self, from: u32, patience: &Patience<'_>) -> Result<Vec<u8>, ClusterError> {
         let start = Instant::now();
         let length = loop {
-            // Asked first: what a rank sent before it left is there when its leaving is known.
+            // Check this before probing: messages that a rank sent before it left are there
+            // when its departure is known.
             let waited = start.elapsed();
-            let waits_on = self.waits_on(from, waited, patience);
+            let waits_on = self.keeps_waiting(from, waited, patience);
             if let Some(length) = self.library().probe(from, Tag::Message).map_err(|error| failed(error, from))? {
                 break length;
             }
@@ -236,7 +240,7 @@ impl Cluster for Mpi {
         match self.finish(request, from, patience) {
             Ok(()) => Ok(message),
             Err(error) => {
-                // The library may write to it as long as the process lives.
+                // Leak the buffer: the library may write to it as long as the process lives.
                 std::mem::forget(message);
                 Err(error)
             }
@@ -270,9 +274,9 @@ impl Cluster for Mpi {
 mod tests {
     use super::*;
 
-    // Protects: results name the library as people do.
+    // Protects: results show the library's usual name.
     #[test]
-    fn libraries_are_named_as_people_name_them() {
+    fn results_show_the_usual_name_of_a_library() {
         let open_mpi = "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4, repo rev: v4.1.4, May 26, 2022";
         assert_eq!(short(open_mpi), "Open MPI 4.1.4");
         assert_eq!(short("MPICH Version:\t4.0.2\nMPICH Release date:\tThu Apr  7 12:34:45 CDT 2022"), "MPICH 4.0.2");

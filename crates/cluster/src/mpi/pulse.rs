@@ -1,7 +1,7 @@
-//! Signs of life. MPI says nothing of a rank that has died, and where the launcher does not end the job, whoever waits for that rank
-//! waits for ever. A thread of each rank therefore sends a byte every half second to the ranks next to it in the tree: its parent and
-//! its children. Who sends nothing for [`patience`] is taken for dead. The byte also says whether what all do is to end, and goes on
-//! from rank to rank.
+//! Heartbeats. MPI does not report a dead rank. If the launcher does not kill the job, ranks that wait for the dead
+//! one block forever. A thread of each rank therefore sends a byte every half second to its neighbours in the tree:
+//! its parent and its children. A rank that sends nothing for [`patience`] is presumed dead. The byte also says
+//! whether the shared run is to end, and this is passed on from rank to rank.
 
 use super::Shared;
 use super::library::{Request, Tag};
@@ -13,35 +13,38 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Between two signs of life.
+/// Interval between two heartbeats.
 const PERIOD: Duration = Duration::from_millis(500);
-/// Of it, between two looks whether to go on.
-const LOOK: Duration = Duration::from_millis(20);
-/// A host that is so busy that a thread gets no turn for so long can hardly measure either.
+/// Interval between checks for shutdown, within a period.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Silence after which a rank is presumed dead. A host too busy to schedule a thread for
+/// this long cannot measure anyway.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Another patience, in seconds.
+/// Variable that overrides the patience, in seconds.
 const SETTING: &str = "PLUMB_MPI_PATIENCE";
 
-/// Stack size of the thread, the same as a main thread's. An MPI library may run pending work of all threads on any thread that
-/// calls it: MPICH 4.0.2 packs and unpacks derived types in `MPI_Test`, which took more than 128 KiB of stack.
+/// Stack size of the thread, the same as a main thread's. An MPI library may run pending work of all threads
+/// on any thread that calls it: MPICH 4.0.2 packs and unpacks derived types in `MPI_Test`, which took more
+/// than 128 KiB of stack.
 const STACK_BYTES: usize = 8 << 20;
 
 const ALIVE: [u8; 1] = [0];
 const ENDS: [u8; 1] = [1];
-/// The last one: the rank leaves, as all do.
+/// Last byte of a rank that leaves at the regular end.
 const LEAVES: [u8; 1] = [2];
-/// A rank that leaves receives what others still send, for at most this long: libraries warn of messages that were not received.
+/// Time limit for receiving the last messages of other ranks before leaving. Libraries warn about
+/// messages that were never received.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// What is known of the ranks next to this one.
+/// State of the neighbouring ranks, as their heartbeats show it.
 pub(super) struct VitalSigns {
-    /// When each was heard last.
-    heard: Mutex<BTreeMap<u32, Instant>>,
+    /// Time of the last byte from each neighbour.
+    heard_at: Mutex<BTreeMap<u32, Instant>>,
     silent: Mutex<BTreeSet<u32>>,
     left: Mutex<BTreeSet<u32>>,
     ends: AtomicBool,
     stopped: AtomicBool,
-    /// Nobody waits for anybody any more.
+    /// Set on abort: no rank waits for another any more.
     aborts: AtomicBool,
     patience: Duration,
 }
@@ -51,7 +54,7 @@ impl VitalSigns {
         let now = Instant::now();
         let neighbours = tree::parent(rank).into_iter().chain(tree::children(rank, size));
         VitalSigns {
-            heard: Mutex::new(neighbours.map(|rank| (rank, now)).collect()),
+            heard_at: Mutex::new(neighbours.map(|rank| (rank, now)).collect()),
             silent: Mutex::new(BTreeSet::new()),
             left: Mutex::new(BTreeSet::new()),
             ends: AtomicBool::new(false),
@@ -61,31 +64,31 @@ impl VitalSigns {
         }
     }
 
-    /// The ranks next to this one, without those that left or are silent.
+    /// Returns the neighbours that have not left and are not silent.
     fn neighbours(&self) -> Vec<u32> {
-        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        heard.keys().copied().filter(|&rank| !self.is_silent(rank)).collect()
+        let heard_at = self.heard_at.lock().unwrap_or_else(PoisonError::into_inner);
+        heard_at.keys().copied().filter(|&rank| !self.is_silent(rank)).collect()
     }
 
     fn hear(&self, rank: u32, sign: u8) {
-        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        // A rank that has left sends nothing more. That is no failure, but waiting for it would never end.
+        let mut heard_at = self.heard_at.lock().unwrap_or_else(PoisonError::into_inner);
+        // A rank that has left sends nothing more. That is not a failure, but waiting for it would never end.
         if sign == LEAVES[0] {
-            heard.remove(&rank);
+            heard_at.remove(&rank);
             self.left.lock().unwrap_or_else(PoisonError::into_inner).insert(rank);
         } else {
-            heard.insert(rank, Instant::now());
+            heard_at.insert(rank, Instant::now());
         }
-        drop(heard);
+        drop(heard_at);
         if sign == ENDS[0] {
             self.announce_end();
         }
     }
 
-    /// Who has been silent for too long, is so from now on.
-    fn miss(&self) {
-        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        heard.iter().filter(|(_, at)| at.elapsed() > self.patience).for_each(|(&rank, _)| self.give_up(rank));
+    /// Marks neighbours as silent that have sent nothing for too long.
+    fn mark_silent(&self) {
+        let heard_at = self.heard_at.lock().unwrap_or_else(PoisonError::into_inner);
+        heard_at.iter().filter(|(_, at)| at.elapsed() > self.patience).for_each(|(&rank, _)| self.give_up(rank));
     }
 
     fn give_up(&self, rank: u32) {
@@ -97,7 +100,7 @@ impl VitalSigns {
         self.silent.lock().unwrap_or_else(PoisonError::into_inner).contains(&rank)
     }
 
-    /// Whether nothing more comes from a rank: it is silent, or has left.
+    /// Returns `true` if nothing more will come from a rank: it is silent, or has left.
     pub(super) fn is_gone(&self, rank: u32) -> bool {
         self.is_silent(rank) || self.left.lock().unwrap_or_else(PoisonError::into_inner).contains(&rank)
     }
@@ -111,39 +114,39 @@ impl VitalSigns {
         self.ends.store(true, Ordering::Relaxed);
     }
 
-    /// The thread ends.
+    /// Stops the heartbeat thread, in the manner of `how`.
     pub(super) fn stop(&self, how: Leave) {
         self.aborts.store(how != Leave::Together, Ordering::Relaxed);
         self.stopped.store(true, Ordering::Release);
     }
 }
 
-/// What the user wants, in seconds; the usual one where that cannot be read.
+/// Parses the user's patience in seconds; the default if it cannot be parsed.
 fn patience(setting: Option<&str>) -> Duration {
     let seconds = setting.and_then(|text| text.trim().parse::<u32>().ok()).filter(|&seconds| seconds > 0);
     seconds.map_or(PATIENCE, |seconds| Duration::from_secs(seconds.into()))
 }
 
-/// Starts the thread. Without it, silence means nothing.
+/// Starts the heartbeat thread. Without it, silence is not detected.
 pub(super) fn start(shared: Arc<Shared>) -> Option<JoinHandle<()>> {
-    thread().spawn(move || beat(&shared)).ok()
+    thread().spawn(move || send_heartbeats(&shared)).ok()
 }
 
 fn thread() -> std::thread::Builder {
     std::thread::Builder::new().name("plumb-pulse".to_owned()).stack_size(STACK_BYTES)
 }
 
-fn beat(shared: &Shared) {
+fn send_heartbeats(shared: &Shared) {
     let vital = &shared.vital;
     let mut under_way: Vec<Request> = Vec::new();
     while !vital.stopped.load(Ordering::Acquire) {
         let sign = if vital.ends.load(Ordering::Relaxed) { &ENDS } else { &ALIVE };
         send(shared, sign, &mut under_way);
         vital.neighbours().into_iter().for_each(|rank| listen(shared, rank));
-        vital.miss();
+        vital.mark_silent();
         let start = Instant::now();
         while start.elapsed() < PERIOD && !vital.stopped.load(Ordering::Acquire) {
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
     if vital.aborts.load(Ordering::Relaxed) {
@@ -157,10 +160,10 @@ fn beat(shared: &Shared) {
     }
 }
 
-/// Sends a sign to all ranks next to this one that are there.
+/// Sends a byte to all neighbours that are alive.
 fn send(shared: &Shared, sign: &'static [u8; 1], under_way: &mut Vec<Request>) {
     for rank in shared.vital.neighbours() {
-        // An error of the library is how some of them tell of a rank that is gone.
+        // Some libraries report a lost rank as an error here.
         match shared.library().send(sign, rank, Tag::Pulse) {
             Ok(request) => under_way.push(request),
             Err(_) => shared.vital.give_up(rank),
@@ -170,7 +173,7 @@ fn send(shared: &Shared, sign: &'static [u8; 1], under_way: &mut Vec<Request>) {
     under_way.retain_mut(|request| !library.is_done(request).unwrap_or(true));
 }
 
-/// Takes in what a rank has sent since.
+/// Receives the bytes that a rank has sent since the last call.
 fn listen(shared: &Shared, rank: u32) {
     loop {
         let library = shared.library();
@@ -181,7 +184,7 @@ fn listen(shared: &Shared, rank: u32) {
         }
         let mut sign = [0_u8; 1];
         let Ok(mut request) = library.receive(&mut sign, rank, Tag::Pulse) else { return };
-        // It is there already: a byte needs no second message.
+        // The data is here already: MPI sends a byte together with the message's envelope.
         while !library.is_done(&mut request).unwrap_or(true) {}
         drop(library);
         shared.vital.hear(rank, sign[0]);
@@ -192,8 +195,9 @@ fn listen(shared: &Shared, rank: u32) {
 mod tests {
     use super::*;
 
-    /// Protects ranks of MPICH: the work of `MPI_Test` fits on the thread's stack. Main crashes here with a segmentation fault,
-    /// as did about one in forty collective calls of IOR with `--mpiio.useStridedDatatype` on a busy machine.
+    /// Protects ranks of MPICH: the work of `MPI_Test` fits on the thread's stack. With 128 KiB this
+    /// crashes with a segmentation fault, like one in forty collective calls of IOR with
+    /// `--mpiio.useStridedDatatype` on a busy machine.
     #[test]
     fn the_stack_is_as_large_as_a_library_expects() {
         let uses_much = || std::hint::black_box([1_u8; STACK_BYTES / 8]).iter().map(|&byte| usize::from(byte)).sum();
@@ -201,26 +205,26 @@ mod tests {
         assert_eq!(sum, STACK_BYTES / 8);
     }
 
-    // Protects: only who was silent for too long is taken for dead, and an end that was announced is passed on.
+    // Protects: only a rank that was silent for too long is presumed dead, and an announced end is passed on.
     #[test]
-    fn silence_is_told_from_life() {
+    fn silent_ranks_are_detected() {
         let mut vital = VitalSigns::of(0, 3);
-        vital.miss();
+        vital.mark_silent();
         assert_eq!(vital.is_to_end(), None);
         vital.patience = Duration::from_millis(500);
         std::thread::sleep(Duration::from_millis(600));
         vital.hear(1, ALIVE[0]);
-        vital.miss();
+        vital.mark_silent();
         assert_eq!(vital.is_to_end(), Some(EndCause::Silent(2)));
         assert!(vital.is_silent(2) && !vital.is_silent(1));
 
-        let told = VitalSigns::of(1, 3);
-        told.hear(0, ENDS[0]);
-        assert_eq!(told.is_to_end(), Some(EndCause::Announced));
+        let signs = VitalSigns::of(1, 3);
+        signs.hear(0, ENDS[0]);
+        assert_eq!(signs.is_to_end(), Some(EndCause::Announced));
 
         let left = VitalSigns { patience: Duration::ZERO, ..VitalSigns::of(1, 2) };
         left.hear(0, LEAVES[0]);
-        left.miss();
+        left.mark_silent();
         assert_eq!((left.is_to_end(), left.neighbours()), (None, Vec::new()));
         assert!(left.is_gone(0), "waiting for it would never end");
     }

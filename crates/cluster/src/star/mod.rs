@@ -1,11 +1,11 @@
-//! Ranks without MPI: one of them leads, which is rank 0, and has a connection to each of the others.
+//! Ranks without MPI. Rank 0 is the leader and has a connection to each other rank.
 //!
-//! Whoever leads measures nothing: it is where the command was typed. What two others send each other passes through it. Each
-//! connection is any pair of a reader and a writer, such as those of an encrypted channel, of a socket, or of an `ssh` that is a child.
+//! The leader measures nothing: it runs where the command was typed. Messages between two other ranks pass through
+//! it. A connection is any pair of a reader and a writer: an encrypted channel, a socket, or an `ssh` child process.
 //!
-//! Each connection has a thread that reads and one that writes, which sends a sign of life when it has sent nothing for half a second.
-//! A rank is lost when its connection ends, or when nothing came from it for the [patience](Greeting::patience). Rank 0 then tells the
-//! others to end.
+//! Each connection has a reading thread and a writing thread. The writer sends a heartbeat when it has sent nothing
+//! for half a second. A rank is lost if its connection ends, or if nothing came from it for the
+//! [patience](Greeting::patience). Rank 0 then makes the others end.
 
 mod wire;
 
@@ -23,24 +23,24 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Between two signs of life.
+/// Interval between two heartbeats.
 const PERIOD: Duration = Duration::from_millis(500);
-/// Who is silent for so long is taken for dead, where nothing else is said.
+/// Default silence after which a rank is presumed dead.
 pub const PATIENCE: Duration = Duration::from_secs(10);
-/// What has come and was not taken yet, of one rank, bytes; and what waits to be written to one.
+/// Limit of unread bytes from one rank, and of unwritten bytes to one.
 const WAITING_BYTES_MAX: usize = 2 * FRAME_BYTES_MAX;
-/// Bytes of unread news that are kept, of all ranks together; further news is dropped.
+/// Limit of unread news from all ranks, in bytes. Further news is dropped.
 const NEWS_WAITING_MAX: usize = 8 << 20;
-/// Of the two threads of a connection.
+/// Stack size of a connection's threads.
 const STACK_BYTES: usize = 128 << 10;
-/// Whoever leaves waits this long for what it has sent to be on its way.
+/// Time limit for sending the last messages before leaving.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// The two directions of a connection.
 pub struct Link {
-    /// What the other end sends.
+    /// Reads what the other end sends.
     pub reader: Box<dyn Read + Send>,
-    /// What is sent to it. Dropping it ends the connection.
+    /// Sends to the other end. Dropping it ends the connection.
     pub writer: Box<dyn Write + Send>,
 }
 
@@ -50,10 +50,10 @@ impl std::fmt::Debug for Link {
     }
 }
 
-/// What is known of a rank at the other end of a connection.
+/// State of the rank at the other end of a connection.
 struct Peer {
     to_writer: Option<Sender<Arc<[u8]>>>,
-    /// Bytes that wait to be written.
+    /// Number of bytes waiting to be written.
     queued: Arc<AtomicUsize>,
     heard: Instant,
     gone: bool,
@@ -63,19 +63,19 @@ struct Peer {
 }
 
 impl Peer {
-    /// It went without leaving.
+    /// Returns `true` if the rank went away without leaving properly.
     fn is_lost(&self) -> bool {
         self.gone && !self.left
     }
 }
 
-/// What is to be written to a rank.
+/// Frames to be written to a rank.
 struct Queue {
     receiver: Receiver<Arc<[u8]>>,
     queued: Arc<AtomicUsize>,
 }
 
-/// What came from one rank.
+/// Messages received from one rank.
 #[derive(Default)]
 struct Inbox {
     messages: VecDeque<Vec<u8>>,
@@ -100,7 +100,7 @@ struct Shared {
     patience: Duration,
 }
 
-/// Ranks with one that leads.
+/// Ranks connected to one leader.
 pub struct Star {
     size: u32,
     transport: &'static str,
@@ -108,19 +108,19 @@ pub struct Star {
 }
 
 impl Star {
-    /// The end of the rank that leads: connections to ranks 1, 2 …, which have [greeted](greet) each other.
+    /// Creates the leader's end: connections to ranks 1, 2 …, after both sides have [greeted](greet) each other.
     ///
     /// # Errors
-    /// No thread can be started.
+    /// Returns an error if a thread cannot be started.
     pub fn lead(links: Vec<Link>, patience: Duration, transport: &'static str) -> Result<Star, JoinError> {
         let size = links.len() as u32 + 1;
         Star::new(0, size, (1..).zip(links).collect(), patience, transport)
     }
 
-    /// The end of another rank: its connection to rank 0.
+    /// Creates the end of another rank, from its connection to rank 0.
     ///
     /// # Errors
-    /// No thread can be started.
+    /// Returns an error if a thread cannot be started.
     pub fn follow(link: Link, greeting: &Greeting, transport: &'static str) -> Result<Star, JoinError> {
         Star::new(greeting.rank, greeting.size, vec![(0, link)], greeting.patience, transport)
     }
@@ -173,10 +173,10 @@ impl Star {
     }
 }
 
-/// Says who the other end is to be, and waits for its answer.
+/// Sends the greeting that assigns the other end its rank, and waits for the answer.
 ///
 /// # Errors
-/// It refuses, is of another version, or no agent.
+/// Returns an error if the other end refuses, runs another version, or is not an agent.
 pub fn greet(link: &mut Link, greeting: &Greeting) -> Result<(), JoinError> {
     let failed = |error: std::io::Error| JoinError::Io(error.to_string());
     let sent = link.writer.write_all(greeting.line().as_bytes()).and_then(|()| link.writer.flush());
@@ -188,7 +188,7 @@ pub fn greet(link: &mut Link, greeting: &Greeting) -> Result<(), JoinError> {
     }
 }
 
-/// Sends what there is, and a sign of life where there is nothing.
+/// Writes queued frames, and a heartbeat when the queue is empty.
 fn write(shared: &Shared, other: u32, mut writer: Box<dyn Write + Send>, queue: &Queue) {
     let alive: Arc<[u8]> = Frame::sign(Kind::Alive, shared.rank).bytes().into();
     let mut last = Instant::now();
@@ -217,7 +217,7 @@ fn write(shared: &Shared, other: u32, mut writer: Box<dyn Write + Send>, queue: 
     shared.news.notify_all();
 }
 
-/// Takes in what another rank sends, until its connection ends.
+/// Handles the frames of another rank until its connection ends.
 fn listen(shared: &Shared, other: u32, mut reader: Box<dyn Read + Send>) {
     while let Ok(Some(frame)) = Frame::read(&mut *reader) {
         let mut state = shared.state();
@@ -225,7 +225,7 @@ fn listen(shared: &Shared, other: u32, mut reader: Box<dyn Read + Send>) {
             peer.heard = Instant::now();
             peer.left |= frame.kind == Kind::Leaves;
         }
-        let is_sound = shared.take(&mut state, other, frame);
+        let is_sound = shared.handle(&mut state, other, frame);
         shared.news.notify_all();
         if !is_sound {
             break;
@@ -241,8 +241,8 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does what a frame asks for; whether it is one that the other end may send.
-    fn take(&self, state: &mut State, other: u32, frame: Frame) -> bool {
+    /// Handles a frame. Returns `false` if the other end may not send it.
+    fn handle(&self, state: &mut State, other: u32, frame: Frame) -> bool {
         let leads = self.rank == 0;
         match frame.kind {
             Kind::Alive | Kind::Leaves => {}
@@ -255,7 +255,7 @@ impl Shared {
                     state.news.push((other, frame.payload));
                 }
             }
-            // Only whoever leads knows of others.
+            // Only the leader knows about other ranks.
             Kind::Gone if leads => return false,
             Kind::Gone => {
                 state.inboxes.entry(frame.rank).or_default().gone = true;
@@ -275,7 +275,7 @@ impl Shared {
         true
     }
 
-    /// A rank is gone. Whoever leads tells the others, which are to end.
+    /// Marks a rank as lost. The leader informs the others, which then end.
     fn lose(&self, state: &mut State, other: u32) {
         let Some(peer) = state.peers.get_mut(&other).filter(|peer| !peer.gone) else { return };
         peer.gone = true;
@@ -301,8 +301,8 @@ impl Shared {
         }
     }
 
-    /// Whoever was silent for too long is gone.
-    fn miss(&self, state: &mut State) {
+    /// Marks ranks as lost that were silent for too long.
+    fn lose_silent(&self, state: &mut State) {
         let is_silent = |peer: &Peer| !peer.gone && !peer.left && peer.heard.elapsed() > self.patience;
         let silent: Vec<u32> = state.peers.iter().filter(|(_, peer)| is_silent(peer)).map(|(&rank, _)| rank).collect();
         for rank in silent {
@@ -315,10 +315,10 @@ impl Shared {
 }
 
 impl State {
-    /// Gives bytes to the thread that writes to a rank; whether there is such a rank, and it has not more to read than it can.
+    /// Queues bytes for a rank. Returns `false` if the rank does not exist or has too much unread already.
     fn send(&self, to: u32, bytes: Arc<[u8]>) -> bool {
         let Some(peer) = self.peers.get(&to) else { return false };
-        // Who is gone is missed by who waits for it.
+        // Ignore a rank that is gone: its peers notice when they wait for it.
         let Some(writer) = &peer.to_writer else { return true };
         let before = peer.queued.fetch_add(bytes.len(), Ordering::AcqRel);
         let _ = writer.send(bytes);
@@ -331,11 +331,11 @@ impl State {
         }
     }
 
-    /// Whether nothing more comes from a rank, of which nothing waits.
+    /// Returns `true` if nothing more will come from a rank, apart from messages that wait already.
     fn is_gone(&self, rank: u32) -> bool {
         let of_inbox = self.inboxes.get(&rank).is_some_and(|inbox| inbox.gone);
-        let behind = if self.peers.contains_key(&rank) { rank } else { 0 };
-        of_inbox || self.peers.get(&behind).is_none_or(|peer| peer.gone || peer.left)
+        let source = if self.peers.contains_key(&rank) { rank } else { 0 };
+        of_inbox || self.peers.get(&source).is_none_or(|peer| peer.gone || peer.left)
     }
 }
 
@@ -365,7 +365,7 @@ impl Cluster for Star {
     }
 
     fn release_delay_ns(&self) -> u64 {
-        // Over a network, through a process that decrypts, and told to one after the other.
+        // Allows for a network, a process that decrypts, and a leader that informs the ranks one after the other.
         const WAKE_NS: u64 = 10_000_000;
         const EACH_NS: u64 = 200_000;
         WAKE_NS + EACH_NS * u64::from(self.size)
@@ -381,7 +381,7 @@ impl Cluster for Star {
 
     fn send(&self, to: u32, message: &[u8], _patience: &Patience<'_>) -> Result<(), ClusterError> {
         let mut state = self.shared.state();
-        self.shared.miss(&mut state);
+        self.shared.lose_silent(&mut state);
         // Ranks other than 0 have no connection to each other: rank 0 passes the message on.
         let (through, rank) = if self.shared.rank == 0 { (to, 0) } else { (0, to) };
         if message.len() > FRAME_BYTES_MAX {
@@ -396,7 +396,7 @@ impl Cluster for Star {
     }
 
     fn receive(&self, from: u32, patience: &Patience<'_>) -> Result<Vec<u8>, ClusterError> {
-        const LOOK: Duration = Duration::from_millis(20);
+        const POLL_INTERVAL: Duration = Duration::from_millis(20);
         let start = Instant::now();
         let mut state = self.shared.state();
         loop {
@@ -406,12 +406,12 @@ impl Cluster for Star {
                 inbox.bytes -= message.len();
                 return Ok(message);
             }
-            self.shared.miss(&mut state);
+            self.shared.lose_silent(&mut state);
             let waited = start.elapsed();
             if state.is_gone(from) {
                 return Err(ClusterError::Silent { rank: from, waited });
             }
-            // It may ask whether all are to end.
+            // Unlock: the callback may call `is_to_end`.
             drop(state);
             if !patience(from, waited) {
                 return Err(ClusterError::Silent { rank: from, waited });
@@ -419,7 +419,7 @@ impl Cluster for Star {
             state = self.shared.state();
             let is_there = |state: &State| state.inboxes.get(&from).is_some_and(|inbox| !inbox.messages.is_empty());
             if !is_there(&state) {
-                let woken = self.shared.news.wait_timeout(state, LOOK);
+                let woken = self.shared.news.wait_timeout(state, POLL_INTERVAL);
                 state = woken.unwrap_or_else(PoisonError::into_inner).0;
             }
         }
@@ -427,7 +427,7 @@ impl Cluster for Star {
 
     fn is_to_end(&self) -> Option<EndCause> {
         let mut state = self.shared.state();
-        self.shared.miss(&mut state);
+        self.shared.lose_silent(&mut state);
         let lost = state.peers.iter().find(|(_, peer)| peer.is_lost() && !state.carries_on);
         let gone = lost.map(|(&rank, _)| rank);
         gone.map(EndCause::Silent).or_else(|| state.ends.then_some(EndCause::Announced))
@@ -435,7 +435,7 @@ impl Cluster for Star {
 
     fn tell(&self, news: &[u8]) {
         let state = self.shared.state();
-        // Where the last ones are still on their way, these would come late.
+        // Drop news while earlier news is still queued: it would arrive late.
         let is_free = state.peers.get(&0).is_some_and(|leader| leader.queued.load(Ordering::Acquire) < NEWS_BYTES_MAX);
         if news.len() <= NEWS_BYTES_MAX && is_free {
             let frame = Frame { kind: Kind::News, rank: self.shared.rank, payload: news.to_vec() };
@@ -486,7 +486,7 @@ impl Cluster for Star {
         let mut state = shared.state();
         state.leaving = true;
         state.send_all(&Frame::sign(Kind::Leaves, shared.rank).bytes().into());
-        // Without its sender, a thread ends behind what is left to be written.
+        // Without its sender, a thread ends after writing the remaining frames.
         let ranks: Vec<u32> = state.peers.keys().copied().collect();
         for rank in ranks {
             if let Some(peer) = state.peers.get_mut(&rank) {

@@ -7,12 +7,12 @@ fn link(stream: UnixStream) -> Link {
     Link { reader: Box::new(stream.try_clone().unwrap()), writer: Box::new(stream) }
 }
 
-/// Rank 0 and the others, each with its end of a connection.
+/// Creates rank 0 and the other ranks, connected pairwise.
 fn stars(size: u32, patience: Duration) -> Vec<Star> {
     stars_with_streams(size, patience).0
 }
 
-/// The same, and the connections of ranks 1, 2 ….
+/// Same as `stars`, but also returns the connections of ranks 1, 2 ….
 fn stars_with_streams(size: u32, patience: Duration) -> (Vec<Star>, Vec<UnixStream>) {
     let (here, there): (Vec<_>, Vec<_>) = (1..size).map(|_| UnixStream::pair().unwrap()).unzip();
     let streams = there.iter().map(|stream: &UnixStream| stream.try_clone().unwrap()).collect();
@@ -24,8 +24,8 @@ fn stars_with_streams(size: u32, patience: Duration) -> (Vec<Star>, Vec<UnixStre
     (stars, streams)
 }
 
-/// Runs the same on each rank, and gives what each came to, in order.
-fn together<T: Send>(stars: &[Star], body: impl Fn(&Star) -> T + Sync) -> Vec<T> {
+/// Runs `body` on each rank in a thread, and returns the results in rank order.
+fn run_on_all<T: Send>(stars: &[Star], body: impl Fn(&Star) -> T + Sync) -> Vec<T> {
     std::thread::scope(|scope| {
         let body = &body;
         let running: Vec<_> = stars.iter().map(|star| scope.spawn(move || body(star))).collect();
@@ -35,26 +35,26 @@ fn together<T: Send>(stars: &[Star], body: impl Fn(&Star) -> T + Sync) -> Vec<T>
 
 const LONG: Duration = Duration::from_secs(60);
 
-// Protects: more ranks than a tree has children all report to the one that leads, know each other, and leave as one.
+// Protects: more ranks than a tree has children all report to the leader, know each other, and leave run_on_all.
 #[test]
-fn everybody_knows_everybody() {
+fn ranks_know_each_other() {
     let stars = stars(40, LONG);
-    let seen = together(&stars, |star| {
+    let seen = run_on_all(&stars, |star| {
         let roster = Roster::of_all(star, Member::this(), &wait_forever).unwrap();
         let release = star.barrier(Arrival::Ready, &wait_forever).unwrap();
         star.leave(Leave::Together);
         (roster.ranks(), matches!(release, Release::At(_)))
     });
     assert!(seen.iter().all(|seen| *seen == (40, true)));
-    // Who has left is no loss.
+    // A rank that left properly is not lost.
     assert!(stars[0].lost().is_empty());
 }
 
-// Protects ranks that read each other's files: what they send each other goes by way of rank 0, in order.
+// Protects ranks that read each other's files: their messages pass through rank 0, in order.
 #[test]
-fn others_reach_each_other_by_way_of_rank_0() {
+fn messages_between_others_pass_through_rank_0() {
     let stars = stars(4, LONG);
-    let seen = together(&stars, |star| {
+    let seen = run_on_all(&stars, |star| {
         let rank = star.rank();
         let (next, before) = (rank % 3 + 1, (rank + 1) % 3 + 1);
         if rank == 0 {
@@ -68,8 +68,8 @@ fn others_reach_each_other_by_way_of_rank_0() {
     assert_eq!(seen, [true; 4]);
 }
 
-/// Four ranks, of which rank 2 goes without a word: as the kernel ends the connection of a process that was killed.
-fn without_one(carries_on: bool) -> Vec<Star> {
+/// Creates four ranks and cuts rank 2's connection without a farewell, as the kernel does for a killed process.
+fn ranks_with_one_lost(carries_on: bool) -> Vec<Star> {
     let (mut stars, streams) = stars_with_streams(4, LONG);
     stars[0].carry_on(carries_on);
     streams[1].shutdown(std::net::Shutdown::Both).unwrap();
@@ -77,11 +77,11 @@ fn without_one(carries_on: bool) -> Vec<Star> {
     stars
 }
 
-// Protects the leader's memory from unread news, and messages from being mixed up with news.
+// Protects the leader's memory from unread news, and keeps messages apart from news.
 #[test]
-fn news_are_told_beside_messages() {
+fn news_is_separate_from_messages() {
     let stars = stars(3, LONG);
-    let told = together(&stars, |star| {
+    let told = run_on_all(&stars, |star| {
         if star.rank() > 0 {
             star.tell(&[star.rank() as u8]);
             star.tell(&vec![0; NEWS_BYTES_MAX + 1]);
@@ -106,36 +106,36 @@ fn news_are_told_beside_messages() {
     assert_eq!(star.told().len(), NEWS_WAITING_MAX / NEWS_BYTES_MAX);
 }
 
-// Protects those who wait for a rank that is lost: all end, it is named, and how it was lost.
+// Protects ranks that wait for a lost rank: all end, and the error names it and how it was lost.
 #[test]
 fn a_lost_rank_ends_the_others() {
-    let stars = without_one(false);
-    let ended = together(&stars, |star| star.barrier(Arrival::Ready, &wait_forever).unwrap());
+    let stars = ranks_with_one_lost(false);
+    let ended = run_on_all(&stars, |star| star.barrier(Arrival::Ready, &wait_forever).unwrap());
     for release in ended {
         let Release::End(endings) = release else { panic!("{release:?}") };
         assert_eq!((endings.len(), endings[0].rank), (1, 2), "{endings:?}");
     }
     assert_eq!(stars[0].lost(), [(2, "is lost: its connection ended".to_owned())]);
     assert_eq!(stars[0].is_to_end(), Some(EndCause::Silent(2)));
-    // Rank 0 tells the others that wait for the lost rank.
+    // Rank 0 informs the others that wait for the lost rank.
     assert!(matches!(stars[1].receive(2, &wait_forever), Err(ClusterError::Silent { rank: 2, .. })));
 }
 
-// Protects jobs that do not depend on each other: the others go on.
+// Protects jobs that do not depend on each other: the other ranks continue.
 #[test]
 fn others_carry_on_without_a_lost_rank() {
-    let stars = without_one(true);
+    let stars = ranks_with_one_lost(true);
     for _ in 0..3 {
-        let released = together(&stars, |star| star.barrier(Arrival::Ready, &wait_forever).unwrap());
+        let released = run_on_all(&stars, |star| star.barrier(Arrival::Ready, &wait_forever).unwrap());
         assert!(released.iter().all(|release| matches!(release, Release::At(_))), "{released:?}");
     }
     assert_eq!(stars[0].is_to_end(), None);
     assert_eq!(stars[0].lost().len(), 1);
 }
 
-// Protects whoever waits for a host that hangs, or is cut off: its connection is open, and it is given up all the same.
+// Protects ranks that wait for a hung or disconnected host: its connection is open, but it is given up all the same.
 #[test]
-fn silence_is_told_from_life() {
+fn silent_ranks_are_detected() {
     let patience = Duration::from_secs(1);
     let (here, silent) = UnixStream::pair().unwrap();
     let star = Star::lead(vec![link(here)], patience, "test").unwrap();
@@ -144,16 +144,16 @@ fn silence_is_told_from_life() {
     assert!(matches!(error, ClusterError::Silent { rank: 1, .. }) && start.elapsed() >= patience);
     assert_eq!(star.lost(), [(1, "gave no sign of life for 1 s".to_owned())]);
     drop(silent);
-    // Who lives and has nothing to say is waited for.
+    // A rank that is alive and has nothing to send is waited for.
     let stars = stars(2, patience);
     let waited = |_rank: u32, waited: Duration| waited < Duration::from_secs(3);
     assert!(stars[0].receive(1, &waited).is_err());
     assert!(stars[0].lost().is_empty());
 }
 
-// Protects memory, and the rank that leads: what is no frame, and what only the one that leads may say, ends the connection.
+// Protects memory and the leader: an invalid frame, or one that only the leader may send, ends the connection.
 #[test]
-fn frames_that_nobody_sends_end_the_connection() {
+fn invalid_frames_end_the_connection() {
     for bytes in [
         vec![9; 9],
         Frame::sign(Kind::Gone, 1).bytes(),

@@ -1,52 +1,54 @@
-//! What travels between the rank that leads and another one: a line each way, then frames.
+//! Wire format between the leader and another rank: one line each way, then frames.
 //!
-//! The line of a leader is `plumb-agent 1 VERSION RANK SIZE PATIENCE NAME`, and the answer `plumb-agent 1 VERSION ok`, or a reason
-//! in the place of `ok`. A frame is its kind (1 byte), a rank (4), a length (4), both with the least byte first, and as many bytes.
+//! The leader's line is `plumb-agent 1 VERSION RANK SIZE PATIENCE NAME`. The answer is `plumb-agent 1 VERSION
+//! ok`, or has a reason in place of `ok`. A frame has a kind (1 byte), a rank (4), a length (4), both
+//! little-endian, and then the payload.
 
 use crate::error::JoinError;
 use plumb_text::http::{HEAD_BYTES_MAX, RequestHead};
 use std::io::{self, Read};
 use std::time::Duration;
 
-/// Longest line, with its end.
+/// Maximum length of a line, including its end.
 pub(super) const LINE_BYTES_MAX: usize = 512;
-/// Longest payload of a frame. The longest that are sent are reports, of some hundred kilobytes, and orders, which hold a workload.
+/// Maximum length of a frame's payload. The longest in practice are reports, some hundred kilobytes, and
+/// orders, which hold a workload.
 pub const FRAME_BYTES_MAX: usize = 64 << 20;
-/// Longest news: a second of a phase.
+/// Maximum length of news: one interval of a phase.
 pub const NEWS_BYTES_MAX: usize = 64 << 10;
-/// Most ranks: each has two threads on the host that leads.
+/// Maximum number of ranks: each has two threads on the leader's host.
 pub const RANKS_MAX: u32 = 1025;
 
 const MAGIC: &str = "plumb-agent";
-/// Counted up where lines or frames change.
+/// Protocol version: increase it when lines or frames change.
 const PROTOCOL: &str = "1";
-/// Orders and reports hold types of the program, so that both ends are of one version.
+/// Orders and reports contain types of the program, so both ends must run the same version.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What the leader says first.
+/// The leader's first line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Greeting {
-    /// Which rank the other end is to be.
+    /// Rank that the other end becomes.
     pub rank: u32,
-    /// How many there are.
+    /// Number of ranks, including the leader.
     pub size: u32,
-    /// Who is silent for so long is taken for dead.
+    /// Silence after which a rank is presumed dead.
     pub patience: Duration,
-    /// What the leader calls the host.
+    /// The leader's name for the host.
     pub name: String,
 }
 
 impl Greeting {
-    /// As a line.
+    /// Formats the greeting as a line.
     pub fn line(&self) -> String {
         let Greeting { rank, size, patience, name } = self;
         format!("{MAGIC} {PROTOCOL} {VERSION} {rank} {size} {} {name}\n", patience.as_secs())
     }
 
-    /// From a line, without its end.
+    /// Parses a line without its line end.
     ///
     /// # Errors
-    /// The other end is of another version, or no Plumb.
+    /// Returns an error if the other end runs another version or is not Plumb.
     pub fn read(line: &str) -> Result<Greeting, JoinError> {
         let mut words = words_of(line)?;
         let mut number = || words.next()?.parse::<u32>().ok();
@@ -64,17 +66,17 @@ impl Greeting {
     }
 }
 
-/// The answer that lets the leader go on, or that says why not.
+/// Formats the answer: `ok`, or the reason for a refusal.
 pub fn answer(refused: Option<&str>) -> String {
     format!("{MAGIC} {PROTOCOL} {VERSION} {}\n", refused.unwrap_or("ok").replace('\n', " "))
 }
 
-/// Returns the same for a client that speaks HTTP, whose first bytes were read already. A real elbencho waits until a service's status
-/// is 200, and then shows why it is refused.
+/// Returns the same for a client that speaks HTTP, whose first bytes were read already. A real elbencho waits until a
+/// service's status is 200, and then shows the reason for the refusal.
 pub fn http_answer(refused: &str, start: &[u8], rest: &mut dyn Read) -> String {
     let mut head = start.to_vec();
     let mut byte = [0];
-    // To its end: a client that is cut off while it speaks reads no answer.
+    // Read the request to its end: a client that is cut off while it sends does not read the answer.
     let is_whole = |head: &[u8]| head.ends_with(b"\n") && RequestHead::parse(head) != Ok(None);
     while head.len() <= HEAD_BYTES_MAX && !is_whole(&head) && rest.read_exact(&mut byte).is_ok() {
         head.push(byte[0]);
@@ -86,10 +88,10 @@ pub fn http_answer(refused: &str, start: &[u8], rest: &mut dyn Read) -> String {
     format!("{head}Content-Length: {length}\r\n\r\n{refused}\n")
 }
 
-/// What an answer says, without the end of its line.
+/// Parses an answer without its line end.
 ///
 /// # Errors
-/// The other end refuses, is of another version, or no Plumb.
+/// Returns an error if the other end refuses, runs another version or is not Plumb.
 pub fn read_answer(line: &str) -> Result<(), JoinError> {
     let rest: Vec<&str> = words_of(line)?.collect();
     match rest.join(" ").as_str() {
@@ -98,7 +100,7 @@ pub fn read_answer(line: &str) -> Result<(), JoinError> {
     }
 }
 
-/// The words behind the version.
+/// Splits the fields after the version.
 fn words_of(line: &str) -> Result<std::str::SplitN<'_, char>, JoinError> {
     let mut words = line.splitn(7, ' ');
     if words.next() != Some(MAGIC) {
@@ -112,10 +114,10 @@ fn words_of(line: &str) -> Result<std::str::SplitN<'_, char>, JoinError> {
     Ok(words)
 }
 
-/// Reads a line, a byte at a time, so that what follows stays where it is.
+/// Reads a line byte by byte, so that the bytes after it stay unread.
 ///
 /// # Errors
-/// Its end does not come in [`LINE_BYTES_MAX`] bytes, or the connection fails.
+/// Returns an error if the line exceeds [`LINE_BYTES_MAX`] bytes or the connection fails.
 pub fn read_line(from: &mut dyn Read) -> Result<String, JoinError> {
     let mut line = Vec::new();
     let mut byte = [0];
@@ -129,7 +131,7 @@ pub fn read_line(from: &mut dyn Read) -> Result<String, JoinError> {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(JoinError::Silent),
             Err(error) => return Err(JoinError::Io(error.to_string())),
         }
-        // A stranger is known by its first bytes, and need not send a whole line.
+        // The first bytes identify another program; it need not send a whole line.
         if line.len() >= LINE_BYTES_MAX || !MAGIC.as_bytes().starts_with(&line[..line.len().min(MAGIC.len())]) {
             return Err(foreign(from, line));
         }
@@ -137,7 +139,8 @@ pub fn read_line(from: &mut dyn Read) -> Result<String, JoinError> {
     String::from_utf8(line).map_err(|_| JoinError::NotPlumb)
 }
 
-/// What sends such bytes. fio begins with its version and a command, of two bytes each; elbencho with the words of HTTP.
+/// Identifies the program that sent these bytes. fio begins with its version and a command, two
+/// bytes each; elbencho with HTTP.
 fn foreign(from: &mut dyn Read, mut start: Vec<u8>) -> JoinError {
     let mut more = [0; 3];
     let missing = 4_usize.saturating_sub(start.len());
@@ -151,26 +154,26 @@ fn foreign(from: &mut dyn Read, mut start: Vec<u8>) -> JoinError {
     }
 }
 
-/// What a frame is about.
+/// Meaning of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::FromRepr)]
 #[repr(u8)]
 pub enum Kind {
-    /// Its sender lives.
+    /// Heartbeat of the sender.
     Alive,
-    /// A message; the rank is that of whoever sent it, or, on the way to the leader, of whoever is to have it.
+    /// A message. The rank is the sender, or, on the way to the leader, the recipient.
     Message,
-    /// What all do is to end.
+    /// The shared run is to end.
     Ends,
-    /// Its sender leaves, and sends no more.
+    /// The sender leaves and sends nothing more.
     Leaves,
     /// The rank does not answer.
     Gone,
-    /// What the leader may use or not.
+    /// Optional information for the leader.
     News,
 }
 
 impl Kind {
-    /// Longest payload.
+    /// Maximum payload length of this kind.
     const fn bytes_max(self) -> usize {
         match self {
             Kind::Message => FRAME_BYTES_MAX,
@@ -180,24 +183,22 @@ impl Kind {
     }
 }
 
-/// A piece of what travels.
+/// A unit of the wire format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// What it is about.
     pub kind: Kind,
-    /// Whom it is about.
+    /// Rank that the frame concerns.
     pub rank: u32,
-    /// The bytes of a message.
     pub payload: Vec<u8>,
 }
 
 impl Frame {
-    /// A frame without bytes.
+    /// Creates a frame without a payload.
     pub fn sign(kind: Kind, rank: u32) -> Frame {
         Frame { kind, rank, payload: Vec::new() }
     }
 
-    /// As it travels.
+    /// Encodes the frame for the wire.
     pub fn bytes(&self) -> Vec<u8> {
         let length = self.payload.len() as u32;
         let mut bytes = Vec::with_capacity(9 + self.payload.len());
@@ -208,10 +209,10 @@ impl Frame {
         bytes
     }
 
-    /// The next one; `None` at the end.
+    /// Reads the next frame; `None` at the end of the connection.
     ///
     /// # Errors
-    /// Bytes that are no frame, or too long a one; what the connection says.
+    /// Returns an error if the bytes are not a frame, the frame is too long, or the connection fails.
     pub fn read(from: &mut dyn Read) -> io::Result<Option<Frame>> {
         let mut head = [0; 9];
         match from.read_exact(&mut head) {
@@ -223,7 +224,7 @@ impl Frame {
         let kind = Kind::from_repr(kind);
         let kind = kind.filter(|&kind| length <= kind.bytes_max());
         let kind = kind.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "not a frame of Plumb's"))?;
-        // Memory is taken as bytes come, not as they are promised.
+        // Allocate as bytes arrive, not as the length promises.
         let mut payload = Vec::new();
         from.take(length as u64).read_to_end(&mut payload)?;
         let is_whole = payload.len() == length;
@@ -244,16 +245,16 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_read_as_they_are_written() {
+    fn formatted_lines_parse_back() {
         assert_eq!(read(greeting().line().as_bytes()), Ok(greeting()));
-        let said = |why: Option<&str>| read_line(&mut answer(why).as_bytes()).and_then(|line| read_answer(&line));
-        assert_eq!(said(None), Ok(()));
-        assert_eq!(said(Some("too many\nsessions")), Err(JoinError::Refused("too many sessions".to_owned())));
+        let result = |why: Option<&str>| read_line(&mut answer(why).as_bytes()).and_then(|line| read_answer(&line));
+        assert_eq!(result(None), Ok(()));
+        assert_eq!(result(Some("too many\nsessions")), Err(JoinError::Refused("too many sessions".to_owned())));
     }
 
-    // Protects: other programs and other versions are named, and a malformed greeting makes no rank.
+    // Protects: other programs and versions are identified, and a malformed greeting is rejected.
     #[test]
-    fn strangers_are_known() {
+    fn other_programs_are_identified() {
         let other = greeting().line().replace(VERSION, "0.0.9");
         assert_eq!(read(other.as_bytes()), Err(JoinError::Version { found: "0.0.9, protocol 1".to_owned() }));
         // The header of fio 3.33's first command.
@@ -270,14 +271,14 @@ mod tests {
         }
     }
 
-    // Protects users of a real elbencho: it reads the reason of a refusal after any request, of any length.
+    // Protects users of a real elbencho: it gets the reason for a refusal after any request, of any length.
     #[test]
-    fn clients_that_speak_http_are_answered() {
+    fn http_clients_get_an_answer() {
         let status = |request: &[u8]| {
             let mut rest = &request[4..];
-            let said = http_answer("no", &request[..4], &mut rest);
-            assert!(said.ends_with("Content-Length: 3\r\n\r\nno\n"), "{said}");
-            let code = said.split(' ').nth(1).unwrap().to_owned();
+            let reply = http_answer("no", &request[..4], &mut rest);
+            assert!(reply.ends_with("Content-Length: 3\r\n\r\nno\n"), "{reply}");
+            let code = reply.split(' ').nth(1).unwrap().to_owned();
             (code, rest.len())
         };
         let answered = |code: &str, left: usize| (code.to_owned(), left);
@@ -289,9 +290,9 @@ mod tests {
         assert_eq!(status(&[&b"GET /"[..], &[b'a'; 100_000]].concat()).0, "501");
     }
 
-    // Protects memory: a length that is not followed by bytes takes none, and one that is too long is refused.
+    // Protects memory: a length without bytes allocates nothing, and an excessive one is refused.
     #[test]
-    fn frames_are_read_as_they_are_written() {
+    fn encoded_frames_read_back() {
         let frame = Frame { kind: Kind::Message, rank: 7, payload: vec![1, 2, 3] };
         let bytes = frame.bytes();
         assert_eq!(Frame::read(&mut bytes.as_slice()).unwrap(), Some(frame));

@@ -1,4 +1,4 @@
-//! What is built, run and taken down on this machine.
+//! Builds steps, runs jobs and takes systems down on this machine.
 
 use super::jobs::RunSurroundings;
 use super::settings::AgentSettings;
@@ -13,24 +13,25 @@ use plumb_engine::guard::private_directory;
 use plumb_engine::signals::StopFlag;
 use std::path::PathBuf;
 
-/// Does what is asked, on this machine.
+/// Serves the requests of a study on this machine.
 #[derive(Debug)]
 pub struct Agent {
     settings: AgentSettings,
     builder: Builder,
-    /// What stands now.
+    /// Devices and mount points of the standing system, by step name.
     made: MadeNames,
-    /// The disks that it was built on: those that the study may destroy.
+    /// Disks that it was built on: the study may destroy them.
     disks: Vec<PathBuf>,
     facts: HostFacts,
     stop: StopFlag,
 }
 
 impl Agent {
-    /// Nothing is built yet. At the flag what goes on ends: somebody interrupts it, or whoever asked is gone.
+    /// Creates an agent that has built nothing. Work in progress ends when the flag is raised: on an interrupt, or
+    /// when the client is gone.
     ///
     /// # Errors
-    /// The state directory cannot be made, or the machine does not say what it is.
+    /// Returns an error if the state directory cannot be created or the machine's facts cannot be read.
     pub fn new(settings: AgentSettings, stop: StopFlag) -> Result<Agent, HostError> {
         private_directory(&settings.state)
             .map_err(|error| failed(format!("cannot make {}: {error}", settings.state.display())))?;
@@ -38,32 +39,32 @@ impl Agent {
         Ok(Agent { builder, made: MadeNames::new(), disks: Vec::new(), facts: facts()?, settings, stop })
     }
 
-    /// What the machine is.
+    /// Returns the facts about this machine.
     pub fn facts(&self) -> &HostFacts {
         &self.facts
     }
 
-    /// What would go wrong with builds and with what runs on them.
+    /// Returns problems that the builds, and the work on them, would run into.
     pub fn inspect(&self, inspection: &Inspection) -> Vec<Objection> {
-        preflight::of_builds(&inspection.builds, &Here(&self.with_own(&inspection.safety)))
+        preflight::of_builds(&inspection.builds, &Here(&self.with_own_disks(&inspection.safety)))
     }
 
-    /// What does not fit on what was built.
+    /// Returns an objection for all work that does not fit on the standing system.
     pub fn fits(&self, work: &[PlannedWork]) -> Vec<Objection> {
         preflight::of_standing(work, &self.made)
     }
 
-    /// What may be destroyed, with the machine's own disks.
-    fn with_own(&self, safety: &Safety) -> Safety {
+    /// Returns the devices that may be destroyed, including the machine's own disks.
+    fn with_own_disks(&self, safety: &Safety) -> Safety {
         let mut safety = safety.clone();
         safety.expendable.splice(0..0, self.settings.expendable.iter().cloned());
         safety
     }
 
-    /// Builds steps, in order.
+    /// Builds steps in order.
     ///
     /// # Errors
-    /// What failed; nothing is left of it.
+    /// Returns the failure of a step. Nothing that was built is left then.
     pub fn build(
         &mut self,
         tag: &str,
@@ -71,9 +72,9 @@ impl Agent {
         safety: &Safety,
         listener: Listener<'_>,
     ) -> Result<MadeNames, HostError> {
-        let safety = self.with_own(safety);
+        let safety = self.with_own_disks(safety);
         self.made = self.builder.build(tag, steps, &safety, listener)?;
-        // They are only names for what is counted: steps that need a disk that is not there have failed already.
+        // The disks are only names for the counters: steps that need a missing disk have failed already.
         self.disks = expendable(&safety).unwrap_or_default();
         Ok(self.made.clone())
     }
@@ -81,7 +82,8 @@ impl Agent {
     /// Runs one job.
     ///
     /// # Errors
-    /// It could not be started, took too long, or was stopped. A command that fails is an answer.
+    /// Returns an error if the job could not be started, took too long or was stopped. A command that fails is
+    /// an answer, not an error.
     pub fn run(&mut self, job: &RunJob, listener: Listener<'_>) -> Result<RunAnswer, HostError> {
         let builder = &self.builder;
         let mut confine = |pid| builder.confine(pid).map_err(HostError::from);
@@ -96,10 +98,10 @@ impl Agent {
         .run(job, listener)
     }
 
-    /// Takes down all that was built.
+    /// Takes down everything that was built.
     ///
     /// # Errors
-    /// What is left, and why.
+    /// Returns the parts that are left, with the reasons.
     pub fn undo(&mut self, listener: Listener<'_>) -> Result<(), HostError> {
         self.builder.undo(listener)?;
         self.made.clear();
@@ -108,7 +110,7 @@ impl Agent {
     }
 }
 
-/// What this machine is.
+/// Reads the facts about this machine.
 fn facts() -> Result<HostFacts, HostError> {
     let ram_bytes = match std::fs::read_to_string("/proc/meminfo") {
         Ok(text) => total_memory_bytes(&text),
@@ -118,7 +120,7 @@ fn facts() -> Result<HostFacts, HostError> {
         }
         Err(error) => return Err(failed(format!("/proc/meminfo: {error}"))),
     };
-    let ram_bytes = ram_bytes.ok_or_else(|| failed("this system does not say how much memory it has"))?;
+    let ram_bytes = ram_bytes.ok_or_else(|| failed("this system does not report its memory size"))?;
     let known = plumb_probe::blocks::processors();
     let cpus = if known > 0 { known } else { std::thread::available_parallelism().map_or(1, usize::from) };
     let uname = rustix::system::uname();
@@ -131,7 +133,7 @@ fn facts() -> Result<HostFacts, HostError> {
     })
 }
 
-/// `MemTotal` of proc_meminfo(5), in bytes: the file counts in KiB.
+/// Parses `MemTotal` of proc_meminfo(5), which counts in KiB, into bytes.
 fn total_memory_bytes(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
@@ -141,9 +143,9 @@ fn total_memory_bytes(meminfo: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    // Protects: sizes as multiples of memory, which rest on the unit of this file.
+    // Protects sizes given as multiples of memory: the file's unit is KiB.
     #[test]
-    fn memory_is_read_in_kib() {
+    fn memory_is_parsed_in_kib() {
         assert_eq!(total_memory_bytes("MemFree: 1 kB\nMemTotal:         512 kB\n"), Some(512 * 1024));
         assert_eq!(total_memory_bytes("MemTotal: much\n"), None);
         assert_eq!(facts().unwrap().kernel, rustix::system::uname().release().to_string_lossy());

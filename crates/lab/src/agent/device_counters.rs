@@ -1,4 +1,4 @@
-//! Counters of block devices, and what each device did between two readings of them.
+//! Counters of block devices, and each device's work between two readings.
 
 use crate::protocol::{DeviceCounts, DeviceRecord};
 use crate::step::MadeNames;
@@ -13,26 +13,20 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-/// Bytes in a sector of the kernel's counters, whatever the device says.
+/// Bytes in a sector of the kernel's counters, regardless of the device's own.
 const SECTOR_BYTES: u64 = 512;
 
-/// Error from reading the counters of devices.
+/// Error from reading device counters.
 #[derive(Debug, thiserror::Error)]
 pub enum CountersError {
-    /// The directory of a run cannot be opened.
+    /// A run's directory cannot be opened.
     #[error("{}: {source}", directory.display())]
-    Open {
-        /// The directory.
-        directory: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// What was written cannot be written back.
+    Open { directory: PathBuf, source: io::Error },
+    /// Dirty data cannot be written back.
     #[error("{}: writing back its file system: {source}", directory.display())]
     WriteBack {
-        /// A directory on the file system.
+        /// A directory on the file system to sync.
         directory: PathBuf,
-        /// What the system said.
         source: io::Error,
     },
     /// The counters cannot be read.
@@ -40,21 +34,21 @@ pub enum CountersError {
     Counters(#[from] ProbeError),
 }
 
-/// Counters of all whole devices at one moment, since each came.
+/// Counters of all whole devices at one moment, counted since each device appeared.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceCounters(BTreeMap<String, DeviceCounts>);
 
 impl DeviceCounters {
-    /// Writes back what is dirty on the file system of a directory, then reads the counters.
+    /// Writes back dirty data on a directory's file system, then reads the counters.
     ///
     /// # Errors
-    /// What cannot be read or written back.
+    /// Returns an error if the data cannot be written back or the counters cannot be read.
     pub(crate) fn after_sync(directory: &Path) -> Result<DeviceCounters, CountersError> {
         let file = std::fs::File::open(directory)
             .map_err(|source| CountersError::Open { directory: directory.to_owned(), source })?;
         plumb_engine::sync_file_system(file.as_fd())
             .map_err(|source| CountersError::WriteBack { directory: directory.to_owned(), source: source.into() })?;
-        // Counters are read from Linux's /proc and /sys; elsewhere runs have times, and nothing is known of devices.
+        // Counters come from Linux's /proc and /sys. Other systems get times, but no device counters.
         if cfg!(not(target_os = "linux")) {
             return Ok(DeviceCounters::default());
         }
@@ -64,7 +58,7 @@ impl DeviceCounters {
         Ok(DeviceCounters(BTreeMap::from_iter(whole.map(|device| (device.name, counts(&device.stat))))))
     }
 
-    /// Work since an earlier reading, of devices that have ever done any.
+    /// Returns each device's work since an earlier reading. Skips devices that never did any.
     pub(super) fn since(&self, before: &DeviceCounters, roles: &DeviceRoles) -> BTreeMap<String, DeviceRecord> {
         let used = |counts: &DeviceCounts| counts.reads + counts.writes + counts.flushes > 0;
         BTreeMap::from_iter(self.0.iter().filter(|(_, counts)| used(counts)).map(|(name, counts)| {
@@ -74,15 +68,16 @@ impl DeviceCounters {
     }
 }
 
-/// The variable that names a directory of [`RunLooks`] to a run.
+/// Variable that names a run's directory for [`RunLooks`].
 pub(super) const LOOKS_VARIABLE: &str = "PLUMB_DEVICE_LOOKS";
 
-/// The looks that a run takes itself: between them lies its work, and neither the laying out of its data nor their removal.
+/// Counter readings that a run takes itself, directly before and after its work. They exclude laying
+/// out and removing its data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunLooks(PathBuf);
 
 impl RunLooks {
-    /// Those that an agent asks this process for, if one does.
+    /// Returns the readings to take if an agent asked this process for them.
     pub fn asked() -> Option<RunLooks> {
         std::env::var_os(LOOKS_VARIABLE).filter(|dir| !dir.is_empty()).map(|dir| RunLooks(PathBuf::from(dir)))
     }
@@ -91,7 +86,8 @@ impl RunLooks {
         RunLooks(directory.to_owned())
     }
 
-    /// Looks before the work begins, once a process: a tool that makes several runs has one beginning.
+    /// Takes the reading before the work. Only the first call in a process counts: a tool with
+    /// several runs has one beginning.
     pub fn before(&self, directory: &Path) {
         let path = self.path(BEFORE);
         if !path.exists() {
@@ -99,17 +95,17 @@ impl RunLooks {
         }
     }
 
-    /// Looks when the work is done.
+    /// Takes the reading after the work.
     pub fn after(&self, directory: &Path) {
         keep(&self.path(AFTER), directory);
     }
 
-    /// The look that was taken before the work; `None` where the run took none.
+    /// Returns the reading before the work; `None` if the run took none.
     pub(super) fn taken_before(&self) -> Option<DeviceCounters> {
         read(&self.path(BEFORE))
     }
 
-    /// The look that was taken behind it.
+    /// Returns the reading after the work; `None` if the run took none.
     pub(super) fn taken_after(&self) -> Option<DeviceCounters> {
         read(&self.path(AFTER))
     }
@@ -122,7 +118,7 @@ impl RunLooks {
 const BEFORE: &str = "devices-before.json";
 const AFTER: &str = "devices-after.json";
 
-/// Where a look fails, the agent's own stands, which is taken around the whole run.
+/// If this fails, the agent's own readings around the whole run are used.
 fn keep(path: &Path, directory: &Path) {
     let Ok(look) = DeviceCounters::after_sync(directory) else { return };
     if let Ok(text) = plumb_document::json::to_vec(&look) {
@@ -134,17 +130,17 @@ fn read(path: &Path) -> Option<DeviceCounters> {
     plumb_document::json::from_str(&plumb_text::bounded::read_to_string(path).ok()?).ok()
 }
 
-/// Whether a virtual machine's userland lies on it: from there come programs, and nothing that is measured.
+/// Returns `true` for a virtual machine's root disk: it holds programs and is not measured.
 fn is_root(name: &str) -> bool {
     std::fs::read_to_string(format!("/sys/block/{name}/serial")).is_ok_and(|serial| serial.trim() == ROOT_SERIAL)
 }
 
-/// What devices are called in the recipe, by the kernel's name.
+/// Maps the kernel's device names to names in the recipe.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct DeviceRoles(BTreeMap<String, String>);
 
 impl DeviceRoles {
-    /// Devices that steps made, and the disks that the steps were given. Links below `/dev` are followed.
+    /// Collects the devices that steps made and the disks they were given. Follows links below `/dev`.
     pub(super) fn new(made: &MadeNames, disks: &[PathBuf]) -> DeviceRoles {
         let disks = disks.iter().enumerate().map(|(index, path)| (path.clone(), format!("@disks.{}", index + 1)));
         let of_steps = made.iter().flat_map(|(name, paths)| {
@@ -156,7 +152,7 @@ impl DeviceRoles {
         });
         let mut roles = BTreeMap::new();
         for (path, role) in of_steps.chain(disks) {
-            // Mount points are made, too.
+            // Skip mount points, which `made` contains too.
             let Ok(device) = path.canonicalize() else { continue };
             if let (true, Some(name)) = (device.starts_with("/dev"), device.file_name()) {
                 roles.entry(name.to_string_lossy().into_owned()).or_insert(role);
@@ -180,9 +176,9 @@ fn counts(stat: &BlockStat) -> DeviceCounts {
 mod tests {
     use super::*;
 
-    // Protects: what lies between a run's own two looks is what is counted, and a tool's second run begins nothing anew.
+    // Protects: only the work between a run's own two readings counts, and a tool's second run does not restart it.
     #[test]
-    fn a_runs_own_looks_are_read_back() {
+    fn counters_of_a_run_are_read_back() {
         let dir = tempfile::tempdir().unwrap();
         let looks = RunLooks::of(dir.path());
         assert_eq!((looks.taken_before(), looks.taken_after()), (None, None));
@@ -200,7 +196,7 @@ mod tests {
         assert!(looks.taken_after().is_some());
     }
 
-    // Protects: a device is the same in every build, whatever the kernel calls it.
+    // Protects: a device has the same role in every build, regardless of its kernel name.
     #[test]
     fn roles_are_names_of_the_recipe() {
         let made = MadeNames::from([

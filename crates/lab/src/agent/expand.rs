@@ -1,51 +1,46 @@
-//! `${ram*N}` and `${made.NAME}` in the texts of a job.
+//! Expansion of `${ram*N}` and `${made.NAME}` in the texts of a job.
 
 use crate::step::MadeNames;
 
-/// What is wrong with an expression in a text of a job.
+/// Error in an expression of a job's text.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ExpandError {
-    /// A name is not closed.
+    /// An expression is not closed.
     #[error("`{text}` has no closing brace")]
     Open {
-        /// From where it opens.
+        /// Text from the opening on.
         text: String,
     },
     /// No step has this name.
     #[error("no step made `{name}`; known: {}", known.join(", "))]
     Unnamed {
-        /// The name.
         name: String,
-        /// The names that there are.
+        /// Names of the steps that exist.
         known: Vec<String>,
     },
-    /// A share of the memory is none.
+    /// A multiple of the memory size is malformed.
     #[error("`{text}` {what}; write for example ${{ram*2}}")]
-    Memory {
-        /// From where it opens.
-        text: String,
-        /// What is wrong.
-        what: &'static str,
-    },
+    Memory { text: String, what: &'static str },
 }
 
-/// What a text becomes on a machine with so much memory, where steps made these things: `${ram}`, `${ram*N}` and `${ram/N}` are bytes, N a positive decimal
-/// number. Other `${…}` are left alone: they are the shell's, or another tool's.
+/// Expands a text for a machine with `ram_bytes` of memory and these devices and mount points. `${ram}`,
+/// `${ram*N}` and `${ram/N}` become bytes, with N a positive decimal number. Other `${…}` stay: they belong to
+/// the shell or to another tool.
 ///
 /// # Errors
-/// What is wrong with such an expression.
+/// Returns an error for a malformed expression.
 pub(super) fn expand(text: &str, ram_bytes: u64, made: &MadeNames) -> Result<String, ExpandError> {
     with_made(&with_memory(text, ram_bytes)?, made)
 }
 
-/// `${made.NAME}` is the first device or mount point that the step of this name made.
+/// Replaces `${made.NAME}` with the first device or mount point that the step of this name made.
 fn with_made(text: &str, made: &MadeNames) -> Result<String, ExpandError> {
     const OPENS: &str = "${made.";
     let mut done = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some((before, behind)) = rest.split_once(OPENS) {
+    while let Some((before, following)) = rest.split_once(OPENS) {
         let (name, after) =
-            behind.split_once('}').ok_or_else(|| ExpandError::Open { text: format!("{OPENS}{behind}") })?;
+            following.split_once('}').ok_or_else(|| ExpandError::Open { text: format!("{OPENS}{following}") })?;
         let path = made
             .get(name)
             .and_then(|paths| paths.first())
@@ -63,14 +58,14 @@ fn with_memory(text: &str, ram_bytes: u64) -> Result<String, ExpandError> {
     let mut rest = text;
     while let Some(start) = rest.find("${ram") {
         let inside = &rest[start + "${ram".len()..];
-        // `${rampart}` is somebody else's variable.
+        // `${rampart}` is another variable.
         if !inside.starts_with(['}', '*', '/', ' ']) {
             done.push_str(&rest[..start + 2]);
             rest = &rest[start + 2..];
             continue;
         }
-        let wrong = |what| ExpandError::Memory { text: rest[start..].to_owned(), what };
-        let end = inside.find('}').ok_or_else(|| wrong("has no closing brace"))?;
+        let malformed = |what| ExpandError::Memory { text: rest[start..].to_owned(), what };
+        let end = inside.find('}').ok_or_else(|| malformed("has no closing brace"))?;
         let factor = inside[..end].trim();
         let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0);
         let factor = match factor.split_at_checked(1) {
@@ -79,7 +74,7 @@ fn with_memory(text: &str, ram_bytes: u64) -> Result<String, ExpandError> {
             Some(("/", by)) => number(by).map(f64::recip),
             Some(_) => None,
         };
-        let factor = factor.ok_or_else(|| wrong("is not a multiple of memory"))?;
+        let factor = factor.ok_or_else(|| malformed("is not a multiple of memory"))?;
         done.push_str(&rest[..start]);
         done.push_str(&((ram_bytes as f64 * factor) as u64).to_string());
         rest = &inside[end + 1..];
@@ -105,33 +100,33 @@ mod tests {
         assert_eq!(expand("-s ${ram*2}k", 8).unwrap(), "-s 16k");
     }
 
-    // Protects: texts of tools that have a syntax of their own.
+    // Protects texts of tools with their own `${…}` syntax.
     #[test]
-    fn what_is_not_ours_is_left_alone() {
+    fn other_expressions_are_left_alone() {
         for text in ["${HOME}", "${rampart} ${r", "ram*2", "é${ramé}"] {
             assert_eq!(expand(text, 1).unwrap(), text);
         }
     }
 
     #[test]
-    fn wrong_expressions_are_named() {
+    fn malformed_expressions_are_reported() {
         for (text, why) in [
             ("x ${ram*2", "no closing brace"),
             ("${ram*two}", "`${ram*two}` is not a multiple"),
             ("${ram*-1}", "not a multiple"),
             ("${ram 3}", "not a multiple"),
         ] {
-            let said = expand(text, 1).unwrap_err().to_string();
-            assert!(said.contains(why), "{said}");
+            let message = expand(text, 1).unwrap_err().to_string();
+            assert!(message.contains(why), "{message}");
         }
     }
 
     #[test]
-    fn what_steps_made_has_its_path() {
+    fn made_names_expand_to_paths() {
         let made = MadeNames::from([("array".to_owned(), vec!["/dev/md0".to_owned()])]);
         assert_eq!(super::expand("path = \"${made.array}\"", 1, &made).unwrap(), "path = \"/dev/md0\"");
-        let said = super::expand("${made.aray}", 1, &made).unwrap_err().to_string();
-        assert!(said.contains("`aray`") && said.contains("known: array"), "{said}");
+        let message = super::expand("${made.aray}", 1, &made).unwrap_err().to_string();
+        assert!(message.contains("`aray`") && message.contains("known: array"), "{message}");
         assert!(super::expand("${made.array", 1, &made).unwrap_err().to_string().contains("closing brace"));
     }
 }

@@ -1,5 +1,4 @@
-//! The agent as the first process of a virtual machine. It has nothing but the kernel and the files of
-//! [`crate::vm::image`] around it.
+//! The agent as the first process of a virtual machine. It has only the kernel and the files of [`crate::vm::image`].
 
 use super::{AgentSettings, root, serve};
 use crate::error::HostError;
@@ -16,13 +15,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Plumb, as the image has it.
+/// Path of Plumb in the image.
 pub(super) const PROGRAM: &str = "/init";
 
-/// How long the kernel may take to find a port or a disk.
+/// Time limit for the kernel to find a port or a disk.
 pub(super) const PORT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What is mounted, in order.
+/// Mounts of the machine, in order.
 const MOUNTS: [(&str, &str); 9] = [
     ("proc", "/proc"),
     ("sysfs", "/sys"),
@@ -38,10 +37,10 @@ const MOUNTS: [(&str, &str); 9] = [
 /// Sets the machine up, answers requests over its port until that closes, and switches the machine off.
 ///
 /// # Errors
-/// The machine cannot be switched off.
+/// Returns an error if the machine cannot be switched off.
 pub fn run_as_init() -> Result<Infallible, std::io::Error> {
     if let Err(reason) = live() {
-        // To the console, whose last lines the other side shows.
+        // The host shows the last lines of this console.
         eprintln!("plumb: {reason}");
     }
     rustix::fs::sync();
@@ -49,30 +48,25 @@ pub fn run_as_init() -> Result<Infallible, std::io::Error> {
     Err(std::io::Error::other("still on"))
 }
 
-/// Why a machine does not come up.
+/// Error that keeps a machine from starting.
 #[derive(Debug, thiserror::Error)]
 enum InitError {
-    /// A file of the image or of the kernel's.
+    /// A file of the image or of the kernel cannot be used.
     #[error("{}: {source}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The kernel shows no port to the other side.
+    File { path: PathBuf, source: io::Error },
+    /// The kernel shows no port to the host.
     #[error("the machine has no virtio port `{PORT_NAME}`")]
     NoPort,
-    /// The system that the machine was to go on with.
+    /// The root file system cannot be entered.
     #[error(transparent)]
     Root(#[from] root::RootError),
-    /// The agent could not work.
+    /// The agent cannot work.
     #[error(transparent)]
     Agent(#[from] HostError),
 }
 
 impl InitError {
-    /// An error of a file, for `map_err`.
+    /// Returns a closure for `map_err` that adds the file's path.
     fn file(path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> InitError {
         let path = path.as_ref().to_owned();
         move |source| InitError::File { path, source }
@@ -81,7 +75,8 @@ impl InitError {
 
 fn live() -> Result<(), InitError> {
     mount_all("");
-    // Limits of control groups are for groups below; each controller is asked for alone, as one may be missing.
+    // Control-group limits apply to child groups, which need their controllers enabled. Each is enabled alone,
+    // as one may be missing.
     for controller in ["+cpu", "+io", "+memory"] {
         let _ = write_setting("/sys/fs/cgroup/cgroup.subtree_control", controller);
     }
@@ -100,37 +95,37 @@ fn live() -> Result<(), InitError> {
     Ok(serve(reader, file, settings, StopFlag::detached())?)
 }
 
-/// Mounts what a system has below a directory.
+/// Mounts the usual file systems below a directory.
 pub(super) fn mount_all(below: &str) {
     for (kind, place) in MOUNTS {
         let place = format!("{below}{place}");
         let made = std::fs::create_dir_all(&place);
-        // debugfs is a help and no need.
+        // debugfs is optional.
         if let Err(error) = made.and_then(|()| Ok(mount(kind, &place, kind, MountFlags::empty(), None)?)) {
             eprintln!("plumb: cannot mount {kind} on {place}: {error}");
         }
     }
 }
 
-/// Loads the modules in the order in which they were laid down.
+/// Loads the modules in the order of the list.
 fn load_modules() -> Result<(), InitError> {
     let list = std::fs::read_to_string(MODULES_FILE).map_err(InitError::file(MODULES_FILE))?;
     for path in list.lines() {
         let file = File::open(path).map_err(InitError::file(path))?;
-        // A module for a processor of another kind refuses, and the one for any does its work. What is really missing shows
-        // when it is used.
+        // A module for another kind of processor refuses to load, and a generic one does its work. A module that is
+        // really missing shows up when it is used.
         if let Err(error) = rustix::system::finit_module(&file, c"", 0)
             && error != rustix::io::Errno::EXIST
         {
             eprintln!("plumb: {path}: {error}");
         }
-        // Memory is what the machine has least of.
+        // Frees memory, which is the machine's scarcest resource.
         let _ = std::fs::remove_file(path);
     }
     Ok(())
 }
 
-/// The port to the other side, as a device.
+/// Returns the device of the port to the host.
 fn port() -> Result<PathBuf, InitError> {
     let start = Instant::now();
     loop {
@@ -145,7 +140,7 @@ fn port() -> Result<PathBuf, InitError> {
     }
 }
 
-/// The disks that were made for this machine: they are nobody else's.
+/// Returns the disks that were created for this machine alone.
 fn own_disks() -> Vec<Expendable> {
     let mut disks: Vec<(u32, Expendable)> = system::with_attribute("/sys/block", "serial")
         .filter_map(|(name, serial)| {

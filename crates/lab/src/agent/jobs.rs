@@ -1,4 +1,4 @@
-//! One run: a child process of Plumb's own executable, as a user would start it by hand, and what it left.
+//! One run: a child process of Plumb's own executable, as a user would start it by hand, and its results.
 
 use super::AgentSettings;
 use super::device_counters::{DeviceCounters, DeviceRoles, LOOKS_VARIABLE, RunLooks};
@@ -26,40 +26,40 @@ use std::time::{Duration, Instant};
 /// Lines of standard error that an answer keeps.
 const TAIL_LINES: usize = 40;
 
-/// Bytes of a line that are kept of it: what prints without end must not fill memory. A second of a run on a hundred devices
-/// is a line of some 60 KiB.
+/// Maximum bytes kept of a line: endless output must not fill memory. One interval of a run on a hundred devices is a
+/// line of some 60 KiB.
 const LINE_BYTES: u64 = 128 << 10;
 
-/// What a run reads where its seconds go.
+/// Variable that tells a run where to stream its intervals.
 const STREAM_VARIABLE: &str = "PLUMB_STREAM";
 
-/// How long a run that is told to end may take to remove its test data.
+/// Time limit for a stopped run to remove its test data.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// How often it is looked whether the child has ended, when it says nothing.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// Interval between checks for the child's exit while it prints nothing.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What a run has around it.
+/// Context of a run.
 pub(super) struct RunSurroundings<'a> {
     pub(super) settings: &'a AgentSettings,
     pub(super) facts: &'a HostFacts,
-    /// What the steps made: its devices may be written.
+    /// Devices and mount points that the steps made: these devices may be written.
     pub(super) made: &'a MadeNames,
-    /// The disks that the steps were given.
+    /// Disks that the steps were given.
     pub(super) disks: &'a [PathBuf],
-    /// Puts a process under the limits of what was built.
+    /// Puts a process under the limits of the standing system.
     pub(super) confine: &'a mut dyn FnMut(u32) -> Result<(), HostError>,
     pub(super) stop: StopFlag,
 }
 
-/// A run's words and files.
+/// Directory and texts of one run.
 struct RunFiles {
-    /// Removed with what is in it when the run has ended.
+    /// Removed with its contents after the run.
     dir: DirectoryClaim,
     db: PathBuf,
 }
 
-/// Why a run did not come to its own end.
+/// Reason why a run was cut short.
 enum RunCut {
     TimedOut,
     Stopped,
@@ -86,55 +86,56 @@ impl RunSurroundings<'_> {
             return Err(error);
         }
         feed(&mut child, stdin);
-        let mut said = ChildOutput::by(&mut child);
-        let ended = self.attend(&mut child, job.timeout_s, &mut said, listener);
+        let mut output = ChildOutput::by(&mut child);
+        let ended = self.attend(&mut child, job.timeout_s, &mut output, listener);
         let status = match ended {
             Ok(status) => status,
             Err(cut) => {
                 group.end(&mut child);
-                said.rest(listener);
+                output.rest(listener);
                 self.clean(&files);
-                let tail = said.tail();
-                let said = if tail.is_empty() { String::new() } else { format!("; it said:\n{tail}") };
+                let tail = output.tail();
+                let printed = if tail.is_empty() { String::new() } else { format!("; its output:\n{tail}") };
                 return Err(match cut {
                     RunCut::TimedOut => {
-                        failed(format!("not finished within {} s, so it was stopped{said}", job.timeout_s))
+                        failed(format!("not finished within {} s, so it was stopped{printed}", job.timeout_s))
                     }
                     RunCut::Stopped => failed("stopped before it was done"),
                 });
             }
         };
-        // What it left running would go on to write.
+        // Processes that the run left behind would keep writing.
         group.kill();
-        said.rest(listener);
+        output.rest(listener);
         let after = look()?;
         if !status.success() {
             self.clean(&files);
         }
         if let Some(signal) = status.signal() {
-            said.keep(format!("it was killed by signal {signal}"));
+            output.keep(format!("killed by signal {signal}"));
         }
         let result = self.result(&files)?;
         let conformance = match &job.work {
             HostWork::Conformance(_) => files.conformance(),
             HostWork::Native { .. } | HostWork::Dialect { .. } => None,
         };
-        // The run knows better when its work began and ended.
+        // The run knows best when its work began and ended.
         let looks = RunLooks::of(files.dir.path());
         let looks = (looks.taken_before().or(before), looks.taken_after().or(after));
         let devices = match looks {
             (Some(before), Some(after)) => after.since(&before, &DeviceRoles::new(self.made, self.disks)),
             _ => BTreeMap::new(),
         };
-        Ok(RunAnswer { exit_code: code(status), result, conformance, devices, stderr: said.tail() })
+        Ok(RunAnswer { exit_code: code(status), result, conformance, devices, stderr: output.tail() })
     }
 
     fn text(&self, text: &str) -> Result<String, HostError> {
         expand(text, self.facts.ram_bytes, self.made).map_err(failed)
     }
 
-    /// The devices that the steps made, in the form of [`Permissions::parse`](plumb_engine::guard::Permissions::parse): each is
-    /// the lab's own, and known by its serial. What the user allowed by hand stays allowed.
+    /// Returns the devices that the steps made, in the form of
+    /// [`Permissions::parse`](plumb_engine::guard::Permissions::parse). Each belongs to the lab and is identified by
+    /// its serial. Devices that the user allowed by hand stay allowed.
     fn may_be_written(&self) -> String {
         let allowed = std::env::var("PLUMB_ALLOW").ok().filter(|allowed| !allowed.is_empty());
         let paths = self.made.values().flatten().map(Path::new);
@@ -143,19 +144,19 @@ impl RunSurroundings<'_> {
         allowed.into_iter().chain(escaped).collect::<Vec<_>>().join(",")
     }
 
-    /// The command as a user would type it, and what it reads.
+    /// Returns the command as a user would type it, and its standard input.
     fn command(&self, job: &RunJob, dir: &Path, files: &RunFiles) -> Result<(Command, String), HostError> {
         let mut command = self.plumb(files);
         command.env("PLUMB_ALLOW", self.may_be_written());
         if job.led.is_none() {
             command.env(LOOKS_VARIABLE, files.dir.path());
         }
-        // Who conducts the study has the streams; runs report to it, on standard error.
+        // The study's conductor receives the streams; runs report to it on standard error.
         match job.stream {
             true => command.env(STREAM_VARIABLE, "ndjson:/dev/stderr"),
             false => command.env_remove(STREAM_VARIABLE),
         };
-        // Should the agent be killed, the run is told to end.
+        // If the agent is killed, the run is asked to end.
         command.args(["agent", "--gently", "--with-parent", &std::process::id().to_string(), "--"]);
         command.arg(&self.settings.program);
         let stdin = match &job.work {
@@ -188,7 +189,7 @@ impl RunSurroundings<'_> {
                 String::new()
             }
         };
-        // Where there is no such directory here, any will do.
+        // The directory exists only on the other hosts, so any will do here.
         command.current_dir(if job.led.is_none() { dir } else { files.dir.path() });
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         Ok((command, stdin))
@@ -198,17 +199,17 @@ impl RunSurroundings<'_> {
         plumb(&self.settings.program, files.dir.path())
     }
 
-    /// Waits for the end, passing on what is said.
+    /// Waits for the run's end and passes its output on.
     fn attend(
         &self,
         child: &mut Child,
         timeout_s: u64,
-        said: &mut ChildOutput,
+        output: &mut ChildOutput,
         listener: Listener<'_>,
     ) -> Result<ExitStatus, RunCut> {
         let start = Instant::now();
         loop {
-            said.hear(LOOK_EVERY, listener);
+            output.receive_lines(POLL_INTERVAL, listener);
             if let Ok(Some(status)) = child.try_wait() {
                 return Ok(status);
             }
@@ -221,12 +222,12 @@ impl RunSurroundings<'_> {
         }
     }
 
-    /// Removes the test data that a run which was killed has left.
+    /// Removes the test data that a killed run left.
     fn clean(&self, files: &RunFiles) {
         clean(&self.settings.program, files.dir.path());
     }
 
-    /// The last result that was stored; `None` where there is none.
+    /// Returns the last stored result; `None` if there is none.
     fn result(&self, files: &RunFiles) -> Result<Option<RunResult>, HostError> {
         if !files.db.exists() {
             return Ok(None);
@@ -237,13 +238,13 @@ impl RunSurroundings<'_> {
             .stdin(Stdio::null())
             .output()
             .map_err(|error| failed(format!("cannot start {}: {error}", self.settings.program.display())))?;
-        // A run that failed early has stored no result, and `show` tells so.
+        // A run that failed early stored no result, and `show` fails then.
         if !output.status.success() {
             return Ok(None);
         }
         let value: serde_json::Value = serde_json::from_slice(&output.stdout)
-            .map_err(|error| failed(format!("what `plumb show last --json` says is no JSON: {error}")))?;
-        // A run that was killed is shown as its series.
+            .map_err(|error| failed(format!("`plumb show last --json` did not print JSON: {error}")))?;
+        // For a killed run, `show` prints the series instead.
         if value.get("schema").is_none() {
             return Ok(None);
         }
@@ -260,12 +261,12 @@ impl RunFiles {
         Ok(RunFiles { db: dir.path().join(DB), dir })
     }
 
-    /// Where `plumb posix` writes its report.
+    /// Path of the report that `plumb posix` writes.
     fn report(&self) -> PathBuf {
         self.dir.path().join("conformance.json")
     }
 
-    /// That report; `None` where it was not written, or not wholly.
+    /// Reads that report; `None` if it is missing or incomplete.
     fn conformance(&self) -> Option<Conformance> {
         let text = plumb_text::bounded::read_to_string(self.report()).ok()?;
         plumb_document::json::from_str(&text).ok()
@@ -273,11 +274,11 @@ impl RunFiles {
 }
 
 const ROOM_PREFIX: &str = "run-";
-/// Plumb's data directory for a run: test directories are registered there.
+/// Plumb's data directory for a run, which registers test directories.
 const DATA: &str = "data";
 const DB: &str = "plumb.db";
 
-/// Plumb with the files of one run.
+/// Returns a Plumb command that uses the files of one run.
 fn plumb(program: &Path, files: &Path) -> Command {
     let mut command = Command::new(program);
     command.env("PLUMB_DB", files.join(DB)).env("XDG_DATA_HOME", files.join(DATA));
@@ -285,12 +286,12 @@ fn plumb(program: &Path, files: &Path) -> Command {
 }
 
 fn clean(program: &Path, files: &Path) {
-    // What it cannot remove it says itself, on the agent's standard error.
+    // `clean` itself reports on the agent's standard error what it cannot remove.
     let _ = plumb(program, files).arg("clean").stdin(Stdio::null()).stdout(Stdio::null()).status();
 }
 
-/// Removes the files and test data of runs whose agent was killed. The files name the test data, so they
-/// stay until all of it is removed.
+/// Removes the files and test data of runs whose agent was killed. The files name the test data, so they stay until
+/// all of it is removed.
 pub(crate) fn remove_left(state: &Path) -> Vec<PathBuf> {
     DirectoryClaim::remove_left(state, ROOM_PREFIX, |files| {
         let test_dirs = TestDirs::new(files.join(DATA).join("plumb/testdirs"));
@@ -298,22 +299,22 @@ pub(crate) fn remove_left(state: &Path) -> Vec<PathBuf> {
     })
 }
 
-/// The exit code as a shell tells it.
+/// Returns the exit code in the shell's convention.
 fn code(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default())
 }
 
-/// Gives the child its standard input, beside everything else: it may read late, or never.
+/// Writes the child's standard input on a separate thread: the child may read it late, or never.
 fn feed(child: &mut Child, text: String) {
     if let Some(mut stdin) = child.stdin.take() {
         std::thread::spawn(move || {
-            // Who does not read it has ended.
+            // A child that does not read its input has ended.
             let _ = stdin.write_all(text.as_bytes());
         });
     }
 }
 
-/// A child's process group.
+/// The process group of a child.
 struct ProcessGroup(Option<Pid>);
 
 impl ProcessGroup {
@@ -321,20 +322,20 @@ impl ProcessGroup {
         ProcessGroup(i32::try_from(child.id()).ok().and_then(Pid::from_raw))
     }
 
-    /// Asks it to end and to remove its test data; after some time, ends it.
+    /// Asks the group to end and remove its test data, and kills it after a grace period.
     fn end(&mut self, child: &mut Child) {
         if let Some(group) = self.0 {
             let _ = kill_process_group(group, Signal::TERM);
             let start = Instant::now();
             while start.elapsed() < GRACE && matches!(child.try_wait(), Ok(None)) {
-                std::thread::sleep(LOOK_EVERY);
+                std::thread::sleep(POLL_INTERVAL);
             }
         }
         self.kill();
         let _ = child.wait();
     }
 
-    /// Ends what is left of it.
+    /// Kills the rest of the group.
     fn kill(&mut self) {
         if let Some(group) = self.0.take() {
             let _ = kill_process_group(group, Signal::KILL);
@@ -342,7 +343,7 @@ impl ProcessGroup {
     }
 }
 
-/// What a child says on standard error, and the end of what it says on standard output.
+/// A child's standard error, and the end of its standard output.
 struct ChildOutput {
     lines: Receiver<ChildLine>,
     error: VecDeque<String>,
@@ -366,8 +367,8 @@ impl ChildOutput {
         ChildOutput { lines, error: VecDeque::new(), out: VecDeque::new() }
     }
 
-    /// Waits so long for a line, and takes all that are there.
-    fn hear(&mut self, time: Duration, listener: Listener<'_>) -> bool {
+    /// Waits up to `time` for a line, then takes all pending lines.
+    fn receive_lines(&mut self, time: Duration, listener: Listener<'_>) -> bool {
         let first = match self.lines.recv_timeout(time) {
             Ok(line) => line,
             Err(RecvTimeoutError::Timeout) => return true,
@@ -381,7 +382,7 @@ impl ChildOutput {
             match line {
                 ChildLine::Error(text) => {
                     listener(&text);
-                    // Whoever reads why a run failed has no use for its seconds.
+                    // Intervals do not help to explain a failed run.
                     if !is_stream_line(&text) {
                         self.keep(text);
                     }
@@ -393,17 +394,18 @@ impl ChildOutput {
         true
     }
 
-    /// Takes what was said until the end. Who was not in the process group may hold the pipes open for ever.
+    /// Reads the remaining output. Processes outside the group may hold the pipes open forever, so this has a limit.
     fn rest(&mut self, listener: Listener<'_>) {
         let start = Instant::now();
-        while start.elapsed() < Duration::from_secs(1) && self.hear(LOOK_EVERY, listener) {}
+        while start.elapsed() < Duration::from_secs(1) && self.receive_lines(POLL_INTERVAL, listener) {}
     }
 
     fn keep(&mut self, line: String) {
         push(&mut self.error, line);
     }
 
-    /// The last lines of standard error; of standard output where nothing was said there, as some tools do.
+    /// Returns the last lines of standard error, or of standard output if standard error is
+    /// empty, as with some tools.
     fn tail(&self) -> String {
         let lines = if self.error.is_empty() { &self.out } else { &self.error };
         lines.iter().cloned().collect::<Vec<_>>().join("\n")
@@ -417,7 +419,7 @@ fn push(lines: &mut VecDeque<String>, line: String) {
     lines.push_back(line);
 }
 
-/// Reads lines to the end in a thread of its own.
+/// Reads lines to the end on a separate thread.
 fn listen(pipe: impl Read + Send + 'static, sender: Sender<ChildLine>, kind: fn(String) -> ChildLine) {
     std::thread::spawn(move || {
         let mut pipe = BufReader::new(pipe);

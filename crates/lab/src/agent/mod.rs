@@ -1,4 +1,4 @@
-//! The far end of the protocol: builds, runs and takes down what it is asked to, on the machine where it is.
+//! The far end of the protocol: builds, runs and takes systems down on its own machine, on request.
 
 mod build;
 mod device_counters;

@@ -1,5 +1,5 @@
-//! A virtual machine goes on with another system's userland: its disk is mounted, a file system in memory is laid over it,
-//! and both become `/`. Sources: mount(2), overlayfs in the kernel's Documentation/filesystems/overlayfs.rst.
+//! Switches a virtual machine to another system's userland: mounts its disk, lays a file system in memory over it,
+//! and makes the union `/`. Sources: mount(2), overlayfs in the kernel's Documentation/filesystems/overlayfs.rst.
 
 use super::init::{PORT_TIMEOUT, PROGRAM, mount_all};
 use crate::system;
@@ -12,50 +12,44 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// File systems that a root may lie on.
+/// File systems that a root disk may have.
 const KINDS: [&str; 3] = ["ext4", "xfs", "btrfs"];
 
-/// Where the disk is mounted, what is written in its place, and both together.
+/// Mount points of the disk, of the writable layer, and of the union.
 const LOWER: &str = "/root-lower";
 const UPPER: &str = "/root-upper";
 const BOTH: &str = "/root-both";
 
-/// Plumb, in the other system.
+/// Path of Plumb in the other system.
 const PROGRAM_THERE: &str = "/run/plumb-agent";
 
-/// Why a machine cannot go on with its root.
+/// Error from switching to the root disk.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RootError {
     /// The kernel shows no such disk.
     #[error("root: the machine has no disk with the serial {serial}")]
     NoDisk {
-        /// The serial.
+        /// Serial of the missing disk.
         serial: String,
     },
-    /// Nothing on the disk is a system.
+    /// The disk holds no system.
     #[error(
         "root: no system found on it: {tried}. Plumb reads ext4, xfs and btrfs, on the whole disk or in its partitions; \
          unpack others into a directory"
     )]
     NoSystem {
-        /// What was tried, and what the kernel said to it.
+        /// Attempts and the kernel's answers.
         tried: String,
     },
-    /// A call of the system.
     #[error("root: cannot {act}: {source}")]
-    Call {
-        /// What it was for.
-        act: &'static str,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// Plumb does not run there.
+    Call { act: &'static str, source: io::Error },
+    /// Plumb does not run in that system.
     #[error(
         "root: Plumb does not run with this system's C library ({reason}); a static build does: `cargo xtask musl` makes \
          one, and PLUMB_AGENT names it"
     )]
     Foreign {
-        /// What it or the system said.
+        /// Error text of Plumb or of the system.
         reason: String,
     },
 }
@@ -64,7 +58,7 @@ fn call<E: Into<io::Error>>(act: &'static str) -> impl FnOnce(E) -> RootError {
     move |error| RootError::Call { act, source: error.into() }
 }
 
-/// Makes the system on the disk with this serial the machine's own; where Plumb lies in it.
+/// Makes the system on the disk with this serial the machine's own. Returns Plumb's path in it.
 pub(super) fn enter(serial: &str) -> Result<PathBuf, RootError> {
     let disk = disk(serial)?;
     for dir in [LOWER, UPPER, BOTH] {
@@ -94,7 +88,7 @@ pub(super) fn enter(serial: &str) -> Result<PathBuf, RootError> {
     Ok(PathBuf::from(PROGRAM_THERE))
 }
 
-/// The disk's name below /dev; the kernel may take its time.
+/// Returns the disk's name below /dev. Waits, as the kernel may take its time.
 fn disk(serial: &str) -> Result<String, RootError> {
     let start = Instant::now();
     loop {
@@ -139,17 +133,18 @@ fn find_system(disk: &str) -> Result<(), RootError> {
     Err(RootError::NoSystem { tried: tried.join("; ") })
 }
 
-/// The process that asks is at work already, and needs nothing of the new system; those that it starts do.
+/// Checks that Plumb runs in the new system. The calling process is loaded already, but its
+/// children need the new libraries.
 fn check_program() -> Result<(), RootError> {
     let output = Command::new(PROGRAM_THERE).arg("--version").stdin(Stdio::null()).output();
     match output {
         Ok(output) if output.status.success() => Ok(()),
         Ok(output) => {
-            // Of a C library that is too old, a line for each version that it lacks.
-            let said = String::from_utf8_lossy(&output.stderr).lines().next().map(str::to_owned);
-            Err(RootError::Foreign { reason: said.unwrap_or_else(|| output.status.to_string()) })
+            // A C library that is too old prints a line for each missing version: keep the first.
+            let first_line = String::from_utf8_lossy(&output.stderr).lines().next().map(str::to_owned);
+            Err(RootError::Foreign { reason: first_line.unwrap_or_else(|| output.status.to_string()) })
         }
-        // A missing loader is "no such file".
+        // A missing loader shows as "no such file".
         Err(error) => Err(RootError::Foreign { reason: error.to_string() }),
     }
 }

@@ -1,4 +1,4 @@
-//! Requests in, replies out.
+//! Reads requests and writes replies.
 
 use super::{Agent, AgentSettings, jobs};
 use crate::build::recover;
@@ -11,17 +11,17 @@ use plumb_text::bounded::{INPUT_BYTES_MAX, line_at_most};
 use std::io::{BufReader, Read, Write};
 use std::time::{Duration, Instant};
 
-/// How long the last replies may take to be written before the agent ends without them: nobody may read them any more.
+/// Time limit for writing the last replies: the client may no longer read them.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// How often it is looked whether to end, when nothing is asked.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Interval between checks for shutdown while no request arrives.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Answers requests, one after another, until it is told to end or the link does; then takes down what it built. Requests
-/// and replies are JSON, a line each; an empty line is a sign of life.
+/// Answers requests one after another until it is asked to end or the link closes, then takes down what it built.
+/// Requests and replies are JSON, one per line; an empty line is a heartbeat.
 ///
 /// # Errors
-/// What could not be taken down, or why it cannot work at all.
+/// Returns the parts that could not be taken down, or the reason why the agent cannot work.
 pub fn serve(
     reader: impl Read + Send + 'static,
     writer: impl Write + Send + 'static,
@@ -31,7 +31,7 @@ pub fn serve(
     let requests = read(reader, settings.silence, stop);
     let (replies, written) = write(writer);
     let say = |reply: Reply| {
-        // Where nobody reads, the requests end too.
+        // When replies are no longer read, requests end too.
         let _ = replies.send(reply);
     };
     let mut agent = match Agent::new(settings.clone(), stop) {
@@ -43,13 +43,13 @@ pub fn serve(
             return Err(error);
         }
     };
-    // What agents before this one, which were killed, have left.
+    // Remove the files of earlier agents that were killed.
     jobs::remove_left(&settings.state);
     if let Err(error) = recover(&settings.journals(), &mut |text| say(Reply::Progress { text: text.to_owned() })) {
         say(Reply::Progress { text: format!("left by an earlier run: {error}") });
     }
     loop {
-        let request = match requests.recv_timeout(LOOK_EVERY) {
+        let request = match requests.recv_timeout(POLL_INTERVAL) {
             Ok(request) => request,
             Err(RecvTimeoutError::Timeout) if !stop.requested() => continue,
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
@@ -59,7 +59,7 @@ pub fn serve(
             Err(error) => Reply::Failed { reason: format!("not a request: {error}"), refused: false },
             Ok(HostRequest::Hello { version: VERSION }) => Reply::Hello(agent.facts().clone()),
             Ok(HostRequest::Hello { version }) => Reply::Failed {
-                reason: format!("this agent speaks version {VERSION} of the protocol, and not {version}"),
+                reason: format!("this agent speaks protocol version {VERSION}, not {version}"),
                 refused: false,
             },
             Ok(HostRequest::Inspect(inspection)) => Reply::Inspected { objections: agent.inspect(&inspection) },
@@ -93,14 +93,14 @@ fn refusal(error: &HostError) -> Reply {
     }
 }
 
-/// Reads requests in a thread of its own, so that the end of the link is noticed while one is answered.
+/// Reads requests on a separate thread, so that the end of the link is noticed during a request.
 fn read(
     reader: impl Read + Send + 'static,
     silence: Option<Duration>,
     stop: StopFlag,
 ) -> Receiver<Result<HostRequest, plumb_document::json::JsonError>> {
     let (sender, requests) = unbounded();
-    let (lines, heard) = unbounded::<String>();
+    let (lines, received) = unbounded::<String>();
     std::thread::spawn(move || {
         let mut reader = BufReader::new(reader);
         // A longer request ends the connection, as does invalid UTF-8.
@@ -115,8 +115,8 @@ fn read(
         let mut last = Instant::now();
         loop {
             let line = match silence {
-                None => heard.recv().map_err(|_| ()),
-                Some(silence) => match heard.recv_timeout(silence.saturating_sub(last.elapsed())) {
+                None => received.recv().map_err(|_| ()),
+                Some(silence) => match received.recv_timeout(silence.saturating_sub(last.elapsed())) {
                     Ok(line) => Ok(line),
                     Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Err(()),
                 },
@@ -135,8 +135,8 @@ fn read(
     requests
 }
 
-/// Writes replies in a thread of its own, so that a link that takes nothing holds nobody up. The receiver hears when all
-/// are written.
+/// Writes replies on a separate thread, so that a stalled link blocks no other thread. The receiver is
+/// notified when all are written.
 fn write(mut writer: impl Write + Send + 'static) -> (Sender<Reply>, Receiver<()>) {
     let (replies, queue) = unbounded::<Reply>();
     let (done, written) = unbounded();

@@ -1,24 +1,23 @@
-//! How an agent is set up.
+//! Settings of an agent.
 
 use crate::step::Expendable;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How an agent is set up.
 #[derive(Debug, Clone)]
 pub struct AgentSettings {
-    /// Plumb's own executable, which runs the work.
+    /// Path of Plumb's own executable, which runs the work.
     pub program: PathBuf,
-    /// Where it keeps the journals of what it built, and what a run needs until it ends; never on what is measured.
+    /// Directory for undo journals and for files that runs need. Never on a device under test.
     pub state: PathBuf,
-    /// Devices that may be destroyed beside those that a request names: a virtual machine's own disks.
+    /// Devices that may be destroyed in addition to those of a request: a virtual machine's own disks.
     pub expendable: Vec<Expendable>,
-    /// The link counts as broken when nothing has come over it for so long; absent, only its end is the end.
+    /// Silence after which the link counts as broken. `None` waits for the link's end.
     pub silence: Option<Duration>,
 }
 
 impl AgentSettings {
-    /// Where the journals of what was built lie.
+    /// Returns the directory of the undo journals.
     pub fn journals(&self) -> PathBuf {
         self.state.join("journals")
     }

@@ -1,11 +1,11 @@
-//! What steps would be built on.
+//! The environment that steps would be built in.
 
 use super::nearest;
 use crate::command;
 use crate::error::Cause;
 use crate::recipe::driver::{foresee_driver, has_module, lacks};
 use crate::recipe::mount;
-use crate::site::{expendable, listed, patiently};
+use crate::site::{expendable, listed, retry_while_busy};
 use crate::step::Safety;
 use crate::system;
 use plumb_engine::guard::{Permissions, Right};
@@ -15,75 +15,74 @@ use std::path::{Path, PathBuf};
 /// A block driver, by its names.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Driver {
-    /// In `/proc/devices`.
+    /// Name in `/proc/devices`.
     pub(crate) device: &'static str,
-    /// In messages.
     pub(crate) what: &'static str,
-    /// The module that has it.
+    /// Kernel module that provides it.
     pub(crate) module: &'static str,
 }
 
-/// What steps would be built on: this machine, or one that has not booted.
+/// The environment that steps would be built in: this machine, or a virtual one that has not booted.
 pub(crate) trait Ground {
-    /// Why a program does not run there.
+    /// Returns the reason why a program does not run there, if any.
     fn lacks_program(&self, program: &str) -> Option<String>;
 
-    /// Why a program that a `cmd` step seems to call does not run there.
+    /// Returns the reason why a program that a `cmd` step seems to call does not run there, if any.
     fn lacks_called(&self, program: &str) -> Option<String> {
         self.lacks_program(program)
     }
 
-    /// Why its kernel has no such driver.
+    /// Returns the reason why its kernel has no such driver, if any.
     fn lacks_driver(&self, driver: Driver) -> Option<String>;
 
-    /// Why its kernel does not mount such a file system.
+    /// Returns the reason why its kernel does not mount such a file system, if any.
     fn lacks_file_system(&self, fs: &str) -> Option<String>;
 
-    /// Whether its tools are those of this machine, so that they can be tried here.
+    /// Whether it uses this machine's tools, so that they can be tried here.
     fn has_tools_of_here(&self) -> bool;
 
     /// Whether building is allowed.
     fn is_root(&self) -> bool;
 
-    /// Sizes of the devices that may be destroyed, in order.
+    /// Returns the sizes of the devices that may be destroyed, in order.
     ///
     /// # Errors
-    /// One of them is not there, or may not be destroyed after all.
+    /// Returns an error if one does not exist or may not be destroyed after all.
     fn expendable(&self) -> Result<Vec<Option<u64>>, Cause>;
 
-    /// The size of a device that is named by its path, and is to be destroyed.
+    /// Returns the size of a device that is named by its path and is to be destroyed.
     ///
     /// # Errors
-    /// It may not be, or is not there.
+    /// Returns an error if it does not exist or may not be destroyed.
     fn device(&self, path: &Path) -> Result<Option<u64>, Cause>;
 
-    /// Bytes that are free for the files of a directory; `None` where that is not known.
+    /// Returns the free bytes for files of a directory; `None` if unknown.
     ///
     /// # Errors
-    /// There is no such directory, or it cannot be written to.
+    /// Returns an error if the directory does not exist or is not writable.
     fn directory(&self, path: &Path) -> Result<Option<u64>, String>;
 
-    /// What a directory that is made where it is missing has free.
+    /// Returns the free bytes for a directory that is created if missing.
     ///
     /// # Errors
-    /// It can be neither made nor written to.
+    /// Returns an error if it can be neither created nor written to.
     fn directory_to_make(&self, path: &Path) -> Result<Option<u64>, String>;
 
-    /// Whether something could be mounted there.
+    /// Checks that something could be mounted there.
     ///
     /// # Errors
-    /// Why not.
+    /// Returns the reason if not.
     fn mount_point(&self, path: &str) -> Result<(), Cause>;
 }
 
-/// The machine on which this runs.
+/// The machine on which this process runs.
 pub(crate) struct Here<'a>(pub(crate) &'a Safety);
 
 impl Here<'_> {
     fn may_destroy(&self, device: &Path) -> Result<Option<u64>, Cause> {
         let guard = write_guard(Permissions::parse(&self.0.typed));
         let list = listed(self.0);
-        patiently(|| guard.may_destroy(device, Right::Study(&list)))?;
+        retry_while_busy(|| guard.may_destroy(device, Right::Study(&list)))?;
         Ok(system::device_bytes(device).ok())
     }
 }
@@ -94,8 +93,8 @@ impl Ground for Here<'_> {
     }
 
     fn lacks_driver(&self, driver: Driver) -> Option<String> {
-        // A device-mapper target has no entry in /proc/devices, and a kernel without a module directory does not list what
-        // is built in.
+        // A device-mapper target has no entry in /proc/devices, and a kernel without a module directory does
+        // not list its built-in drivers.
         if driver.device.is_empty() && !modules_of_here().is_dir() {
             return None;
         }
@@ -103,7 +102,7 @@ impl Ground for Here<'_> {
     }
 
     fn lacks_file_system(&self, fs: &str) -> Option<String> {
-        // FUSE's are programs; mount(8) finds what else has a helper.
+        // FUSE file systems are programs. For others, mount(8) may find a helper.
         if fs.starts_with("fuse") || command::find(&format!("mount.{fs}")).is_some() {
             return None;
         }

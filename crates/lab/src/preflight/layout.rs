@@ -1,4 +1,4 @@
-//! What steps would make, and how much it holds at most. `None` is not known.
+//! Predicts what steps make, and the upper bound of its size. `None` means unknown.
 
 use super::Ground;
 use crate::error::Cause;
@@ -8,12 +8,12 @@ use plumb_workload::units::Bytes;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What the steps so far would have made.
+/// The predicted result of the steps so far.
 pub(super) struct Layout<'a> {
     ground: &'a dyn Ground,
-    /// Sizes of devices, or of what is mounted, by the steps' names.
+    /// Sizes of devices or mounts, by step name.
     made: BTreeMap<String, Vec<Option<u64>>>,
-    /// What is mounted where.
+    /// Mount points and their sizes.
     mounts: Vec<(PathBuf, Option<u64>)>,
 }
 
@@ -27,15 +27,15 @@ impl<'a> Layout<'a> {
         self.made.contains_key(name)
     }
 
-    /// The size of the first thing that a step made.
+    /// Returns the size of the first item that a step made.
     pub(super) fn first_of(&self, name: &str) -> Option<u64> {
         self.made.get(name)?.first().copied().flatten()
     }
 
-    /// Sizes of the devices that are meant: `@name`, or paths.
+    /// Returns the sizes of the named devices: `@name`, or paths.
     ///
     /// # Errors
-    /// Nothing has that name, or a device may not be destroyed.
+    /// Returns an error if a name is unknown or a device may not be destroyed.
     pub(super) fn devices(&self, names: &[String]) -> Result<Vec<Option<u64>>, Cause> {
         let mut found = Vec::new();
         for name in names {
@@ -47,10 +47,10 @@ impl<'a> Layout<'a> {
         Ok(found)
     }
 
-    /// The only device that is meant.
+    /// Returns the size of a single named device.
     ///
     /// # Errors
-    /// As [`Layout::devices`], and it is several.
+    /// Returns the errors of [`Layout::devices`], or an error if the name refers to several devices.
     pub(super) fn device(&self, field: &'static str, name: &str) -> Result<Option<u64>, Cause> {
         names::only(field, name, self.devices(&[name.to_owned()])?)
     }
@@ -61,20 +61,20 @@ impl<'a> Layout<'a> {
             (None, "expendable" | "disks") => self.ground.expendable().map(Some),
             (None, _) => Ok(None),
         };
-        names::meant(name, all, || self.made.keys().cloned().collect())
+        names::resolve(name, all, || self.made.keys().cloned().collect())
     }
 
-    /// The mount that a path would lie on: where, and its size.
+    /// Returns the mount that a path would be on: its mount point and size.
     pub(super) fn mount_above(&self, path: &Path) -> Option<(&Path, Option<u64>)> {
         let above = self.mounts.iter().filter(|(target, _)| path.starts_with(target));
         above.max_by_key(|(target, _)| target.components().count()).map(|(target, bytes)| (target.as_path(), *bytes))
     }
 
-    /// Bytes that are free in a directory that must be there: on a mount of an earlier step, which makes no directories, or
-    /// on the ground.
+    /// Returns the free bytes of a directory that must exist: on the mount of an earlier step, which creates no
+    /// directories, or on the existing system.
     pub(super) fn directory(&self, name: &str) -> Result<Option<u64>, String> {
         let path = match name.strip_prefix('@') {
-            // A mount point, as a rule.
+            // Usually a mount point.
             Some(step) => {
                 return self
                     .named(step)
@@ -89,7 +89,7 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// A step was built.
+    /// Adds the result of a step.
     pub(super) fn add(&mut self, step: &Step, sizes: Vec<Option<u64>>) {
         let mount = match step {
             Step::Mkfs(step) => step.mount.as_ref(),
@@ -111,41 +111,41 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// The sum, where all are known.
+/// Returns the sum if all sizes are known.
 pub(super) fn sum(sizes: &[Option<u64>]) -> Option<u64> {
     sizes.iter().try_fold(0_u64, |sum, size| Some(sum.saturating_add((*size)?)))
 }
 
-/// The least of those that are known, and how many there are.
-fn least(sizes: &[Option<u64>]) -> Option<(u64, u64)> {
+/// Returns the smallest known size, and the number of sizes.
+fn smallest(sizes: &[Option<u64>]) -> Option<(u64, u64)> {
     Some((sizes.iter().copied().collect::<Option<Vec<u64>>>()?.into_iter().min()?, sizes.len() as u64))
 }
 
-/// What an array of members holds at most. Source: md(4).
+/// Returns the maximum capacity of an array over these members. Source: md(4).
 pub(super) fn array_bytes(step: &Mdadm, level: &str, members: &[Option<u64>]) -> Option<u64> {
-    let (least, count) = least(members)?;
+    let (least, count) = smallest(members)?;
     let least = step.size.map_or(least, |size| size.0.min(least));
     match level {
-        // What the larger ones have more is used, too.
+        // RAID 0 also uses the excess of larger members.
         "0" if step.size.is_none() => sum(members),
         "0" => Some(least * count),
         "1" => Some(least),
         "4" | "5" => Some(least * count.saturating_sub(1)),
         "6" => Some(least * count.saturating_sub(2)),
-        // Two copies, where the layout does not say more.
+        // Two copies, unless the layout asks for more.
         _ => Some(least * count / 2),
     }
 }
 
-/// What a logical volume holds at most.
+/// Returns the maximum capacity of a logical volume.
 pub(super) fn volume_bytes(layout: LvmLayout, size: Option<Bytes>, devices: &[Option<u64>]) -> Option<u64> {
     if let Some(size) = size {
         return Some(size.0);
     }
     match layout {
         LvmLayout::Linear | LvmLayout::Thin => sum(devices),
-        LvmLayout::Striped => least(devices).map(|(least, count)| least * count),
-        LvmLayout::Mirror => least(devices).map(|(least, _)| least),
+        LvmLayout::Striped => smallest(devices).map(|(least, count)| least * count),
+        LvmLayout::Mirror => smallest(devices).map(|(least, _)| least),
     }
 }
 
@@ -153,9 +153,9 @@ pub(super) fn volume_bytes(layout: LvmLayout, size: Option<Bytes>, devices: &[Op
 mod tests {
     use super::*;
 
-    // Protects: no array or volume is taken for smaller than it is, so data reported as too large are.
+    // Protects: no array or volume is underestimated, so only data that really do not fit are reported.
     #[test]
-    fn arrays_and_volumes_hold_what_their_members_leave() {
+    fn sizes_of_arrays_and_volumes_follow_from_their_members() {
         let step = |text: &str| -> Mdadm { plumb_document::json::from_str(text).unwrap() };
         let plain = step(r#"{"name": "a", "level": 5, "devices": "@disks"}"#);
         let members = [Some(100), Some(80), Some(120)];

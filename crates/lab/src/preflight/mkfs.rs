@@ -1,5 +1,5 @@
-//! Tries mkfs on a sparse file of the device's size: options that the tool does not know, or that do not go together, show
-//! before a device is touched.
+//! Tries mkfs on a sparse file of the device's size. Options that are unknown to the tool or do not go together show
+//! up before a device is touched.
 
 use crate::claim::{DirectoryClaim, FoundDirectory};
 use crate::command::{Command, CommandError, NoWitness};
@@ -47,9 +47,9 @@ fn is_unlocked_trial(path: &Path) -> bool {
         && std::fs::read_dir(path).is_ok_and(|mut entries| entries.all(|entry| entry.is_ok_and(is_trial_file)))
 }
 
-/// Why the tool refuses its options, on a device of this size.
+/// Returns the tool's reason for refusing its options on a device of this size, if any.
 pub(super) fn refusal(step: &Mkfs, bytes: Option<u64>) -> Option<String> {
-    // mke2fs(8) `-n`, mkfs.xfs(8) `-N`: what would be done is printed.
+    // Dry runs: mke2fs(8) `-n` and mkfs.xfs(8) `-N` print what they would do.
     let dry = match step.fs.as_str() {
         "ext2" | "ext3" | "ext4" => Some("-n"),
         "xfs" => Some("-N"),
@@ -58,20 +58,20 @@ pub(super) fn refusal(step: &Mkfs, bytes: Option<u64>) -> Option<String> {
     let (_dir, files) = files(&[bytes], dry.is_none())?;
     let command = mkfs::command(step, &files[0]).ok()?;
     let command = match dry {
-        // In front of the user's own options, and of the device.
+        // Before the user's own options and the device.
         Some(dry) => command.first_arg(dry),
         None => command,
     };
-    said(&command, &files)
+    refusal_of_command(&command, &files)
 }
 
-/// Why mkfs.btrfs refuses its options, on devices of these sizes.
+/// Returns the reason why mkfs.btrfs refuses its options on devices of these sizes, if any.
 pub(super) fn refusal_of_btrfs(step: &Btrfs, sizes: &[Option<u64>]) -> Option<String> {
     let (_dir, files) = files(sizes, true)?;
-    said(&btrfs::command(step, &files), &files)
+    refusal_of_command(&btrfs::command(step, &files), &files)
 }
 
-/// Sparse files of these sizes; `None` where this machine makes none so large.
+/// Creates sparse files of these sizes; `None` if this machine cannot create such large ones.
 fn files(sizes: &[Option<u64>], written: bool) -> Option<(DirectoryClaim, Vec<PathBuf>)> {
     let dir = DirectoryClaim::new(&std::env::temp_dir(), FILES_PREFIX).ok()?;
     let mut files = Vec::new();
@@ -85,18 +85,18 @@ fn files(sizes: &[Option<u64>], written: bool) -> Option<(DirectoryClaim, Vec<Pa
     Some((dir, files))
 }
 
-fn said(command: &Command, files: &[PathBuf]) -> Option<String> {
+fn refusal_of_command(command: &Command, files: &[PathBuf]) -> Option<String> {
     match command.clone().within(LIMIT).run(&mut NoWitness, None) {
         Ok(_) | Err(CommandError::Interrupted { .. } | CommandError::TooLong { .. } | CommandError::Start { .. }) => {
             None
         }
         // A missing program is reported once for the step.
         Err(CommandError::Missing { .. }) => None,
-        // A full directory of temporary files says nothing about the device.
+        // A full directory of temporary files does not concern the device.
         Err(CommandError::Failed { stderr, .. }) if stderr.contains("No space left") => None,
-        // What follows the first line is usage.
+        // The lines after the first are usage text.
         Err(CommandError::Failed { stderr, .. }) => {
-            let first = stderr.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("it does not say why");
+            let first = stderr.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no reason given");
             Some(without_files(&format!("`{command}` is refused: {first}"), files))
         }
     }
@@ -119,7 +119,7 @@ mod tests {
     /// Protects: `plumb clean` removes the directories of killed study plans, of this and earlier versions, and nothing
     /// else with such a name.
     #[test]
-    fn trials_of_killed_processes_go() {
+    fn trials_of_killed_processes_are_removed() {
         let parent = tempfile::tempdir().unwrap();
         let made = |name: &str, files: &[&str], age: Duration| {
             let path = parent.path().join(name);
@@ -151,13 +151,13 @@ mod tests {
         };
         assert_eq!(refusal(&step(r#""-E", "lazy_itable_init=0""#), Some(64 << 20)), None);
         assert_eq!(refusal(&step(""), None), None);
-        // A device of 100 TiB is tried as well: nothing is written.
+        // Also tries a device of 100 TiB: nothing is written.
         assert_eq!(refusal(&step(""), Some(100 << 40)), None);
-        let said = refusal(&step(r#""-E", "no_such=1""#), Some(64 << 20)).unwrap();
-        assert!(said.contains("no_such") && said.contains("DEVICE") && !said.contains("plumb-mkfs-"), "{said}");
-        let said = refusal(&step(r#""-O", "no_such_feature""#), Some(64 << 20)).unwrap();
-        assert!(said.contains("no_such_feature"), "{said}");
-        let said = refusal(&step(""), Some(4096)).unwrap();
-        assert!(said.contains("mkfs.ext4"), "{said}");
+        let text = refusal(&step(r#""-E", "no_such=1""#), Some(64 << 20)).unwrap();
+        assert!(text.contains("no_such") && text.contains("DEVICE") && !text.contains("plumb-mkfs-"), "{text}");
+        let text = refusal(&step(r#""-O", "no_such_feature""#), Some(64 << 20)).unwrap();
+        assert!(text.contains("no_such_feature"), "{text}");
+        let text = refusal(&step(""), Some(4096)).unwrap();
+        assert!(text.contains("mkfs.ext4"), "{text}");
     }
 }

@@ -21,57 +21,55 @@ use plumb_workload::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// What a host would be used for.
+/// Intended use of a host.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Inspection {
-    /// Plots that differ in their steps.
+    /// Plots with different steps.
     pub builds: Vec<PlannedBuild>,
-    /// What may be destroyed.
+    /// Devices that may be destroyed.
     pub safety: Safety,
 }
 
-/// One plot, and what runs on it.
+/// One plot and the work on it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlannedBuild {
-    /// What is built, in order.
+    /// Steps to build, in order.
     pub steps: Vec<Step>,
-    /// What runs there, each once.
+    /// Work on the plot, each once.
     pub work: Vec<PlannedWork>,
 }
 
-/// Commands and workloads that run on one plot.
+/// A command or workload that runs on one plot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedWork {
     /// The workload and its levels, for messages.
     pub name: String,
-    /// Where.
+    /// Place where the work runs.
     pub place: WorkPlace,
-    /// Bytes that its data take at once, where that is known.
+    /// Bytes that its data need at once, if known.
     pub bytes: Option<u64>,
 }
 
-/// Where something runs.
+/// Place where work runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WorkPlace {
-    /// In a directory, made where it is missing.
+    /// In a directory, created if missing.
     Directory(String),
     /// On the first device of the step with this name.
     Device(String),
-    /// Nowhere: a simulated device.
+    /// Nowhere: the device is simulated.
     Simulated,
 }
 
-/// A problem.
+/// A problem that a check found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Objection {
-    /// The problem, and the way out.
+    /// Description of the problem and a way out.
     pub text: String,
-    /// Its severity.
     pub kind: ObjectionKind,
 }
 
-/// Severity of an objection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ObjectionKind {
@@ -79,7 +77,7 @@ pub enum ObjectionKind {
     Wrong,
     /// The write guard will refuse.
     Refused,
-    /// Building takes rights that this user does not have.
+    /// Building needs rights that this user does not have.
     NeedsRoot,
     /// Runs may fail, or be rejected.
     Doubtful,
@@ -90,7 +88,7 @@ impl Objection {
         Objection { kind, text: text.into() }
     }
 
-    /// Of what would stop a step.
+    /// Creates the objection for a cause that would stop a step.
     pub(crate) fn of_cause(place: &str, cause: &Cause) -> Objection {
         let refused = matches!(cause, Cause::Refused(refusal) if refusal.exit_code() == 5);
         let kind = if refused { ObjectionKind::Refused } else { ObjectionKind::Wrong };
@@ -98,27 +96,27 @@ impl Objection {
     }
 }
 
-/// The part of a file system's bytes that Plumb may use: a share always stays free.
+/// Returns the usable part of a file system's bytes: a share always stays free.
 pub(crate) fn usable_bytes(bytes: u64) -> u64 {
     bytes / 100 * (100 - u64::from(FLOOR_PERCENT))
 }
 
-/// The objection that data do not fit.
+/// Returns the objection for data that do not fit.
 pub(crate) fn does_not_fit(work: &PlannedWork, bytes: u64, place: &str, has: u64) -> Objection {
     let (needs, has) = (rounded(bytes), rounded(has));
     let text = format!(
-        "{}: its data take {needs}, and {place} has {has} of which {FLOOR_PERCENT} % stay free; make it larger, or the data smaller",
+        "{}: its data need {needs}, and {place} has {has}, of which {FLOOR_PERCENT} % stays free; make it larger, or the data smaller",
         work.name
     );
     Objection::new(ObjectionKind::Wrong, text)
 }
 
-/// Rounded down to whole MiB, from 16 MiB on.
+/// Rounds down to whole MiB, from 16 MiB on.
 pub(crate) fn rounded(bytes: u64) -> Bytes {
     Bytes(if bytes >= 1 << 24 { bytes >> 20 << 20 } else { bytes })
 }
 
-/// Data that do not fit on what has been built.
+/// Returns an objection for all data that do not fit on the standing system.
 pub(crate) fn of_standing(work: &[PlannedWork], made: &MadeNames) -> Vec<Objection> {
     let mut found = Vec::new();
     for work in work {
@@ -144,7 +142,7 @@ pub(crate) fn of_standing(work: &[PlannedWork], made: &MadeNames) -> Vec<Objecti
     found
 }
 
-/// The directory, or its nearest parent that exists.
+/// Returns the directory, or its nearest existing parent.
 pub(crate) fn nearest(dir: &Path) -> Option<PathBuf> {
     dir.ancestors().find(|path| path.is_dir()).map(Path::to_owned)
 }

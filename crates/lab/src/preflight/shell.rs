@@ -1,6 +1,6 @@
-//! Which programs a line of a shell seems to call. A guess: what it finds missing is a warning.
+//! Guesses the programs that a shell line calls. A missing one is only a warning.
 
-/// Words that are not programs: of the shell's grammar, and what it has built in. Source: POSIX, "Shell Command Language".
+/// Words that are not programs: the shell's grammar and its built-ins. Source: POSIX, "Shell Command Language".
 const OWN_WORDS: &[&str] = &[
     "if", "then", "else", "elif", "fi", "while", "until", "do", "done", "in", "!", "time", "{", "}", ":", ".", "[",
     "[[", "alias", "bg", "break", "cd", "command", "continue", "echo", "eval", "exec", "exit", "export", "false", "fg",
@@ -8,11 +8,11 @@ const OWN_WORDS: &[&str] = &[
     "source", "test", "times", "trap", "true", "type", "ulimit", "umask", "unalias", "unset", "wait",
 ];
 
-/// Words behind which a program may follow.
+/// Words that a program may follow.
 const LEADERS: &[&str] = &["then", "else", "do", "!", "{", "if", "while", "until", "elif", "exec", "command", "time"];
 
-/// Programs at the beginning of each command of a line, each once. Where the line has more grammar than that (functions,
-/// `case`, quotes in a program's name), nothing is said of that part.
+/// Returns the programs at the beginning of each command of a line, each once. Skips parts with more complex grammar:
+/// functions, `case`, quotes in a program's name.
 pub(super) fn programs(line: &str) -> Vec<String> {
     if line.contains("case ") || line.contains("()") || line.contains("<<") {
         return Vec::new();
@@ -37,7 +37,7 @@ fn is_assignment(word: &str) -> bool {
     })
 }
 
-/// The commands of a line, what stands in quotes as one letter.
+/// Splits a line into commands, with each quoted part replaced by one character.
 fn commands(line: &str) -> Vec<String> {
     let mut found = vec![String::new()];
     let mut letters = line.chars().peekable();
@@ -56,7 +56,7 @@ fn commands(line: &str) -> Vec<String> {
                 quote = Some(letter);
                 found.last_mut().expect("one at least").push('"');
             }
-            // Redirections such as `2>&1` are no ends of commands.
+            // Redirections such as `2>&1` do not end a command.
             (None, '&') if before == '>' => {}
             (None, ';' | '&' | '|' | '\n' | '(' | ')') => found.push(String::new()),
             (None, letter) => found.last_mut().expect("one at least").push(letter),
@@ -70,9 +70,9 @@ fn commands(line: &str) -> Vec<String> {
 mod tests {
     use super::programs;
 
-    // Protects: whoever sees a warning about a program finds that program in the line.
+    // Protects: a warning about a program names one that is in the line.
     #[test]
-    fn only_what_is_surely_called_is_named() {
+    fn only_programs_that_are_certainly_called_are_named() {
         let cases: [(&str, &[&str]); 12] = [
             ("bindfs /a /b", &["bindfs"]),
             ("mkdir -p /a && mount --bind /a /b; sync", &["mkdir", "mount", "sync"]),

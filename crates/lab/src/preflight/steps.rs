@@ -15,7 +15,7 @@ const MD: Driver = Driver { device: "md", what: "md RAID", module: "md-mod" };
 const MAPPER: Driver = Driver { device: "device-mapper", what: "device mapper", module: "dm-mod" };
 const ZRAM: Driver = Driver { device: "zram", what: "zram", module: "zram" };
 
-/// What would go wrong with builds, each objection once.
+/// Returns the problems of builds, each objection once.
 pub(crate) fn of_builds(builds: &[PlannedBuild], ground: &dyn Ground) -> Vec<Objection> {
     let mut found: Vec<Objection> = Vec::new();
     for build in builds {
@@ -40,8 +40,8 @@ fn of_build(build: &PlannedBuild, ground: &dyn Ground) -> Vec<Objection> {
         let place = place(number, step);
         let sizes = look.step(step, &place).unwrap_or_else(|cause| {
             look.found.push(Objection::of_cause(&place, &cause));
-            // Later steps are checked as if this one had worked.
-            vec![None; things(step)]
+            // Check later steps as if this one had worked.
+            vec![None; count_items(step)]
         });
         look.layout.add(step, sizes);
     }
@@ -77,24 +77,24 @@ fn of_build(build: &PlannedBuild, ground: &dyn Ground) -> Vec<Objection> {
     look.found
 }
 
-/// How many things a step makes, as far as it says.
-fn things(step: &Step) -> usize {
+/// Returns the number of items that a step makes, as far as it specifies.
+fn count_items(step: &Step) -> usize {
     let count = match step {
         Step::Loop(step) => step.count,
         Step::Zram(step) => step.count,
         Step::Partition(step) => return step.sizes.len().max(1),
         _ => None,
     };
-    // Another number is refused anyhow.
+    // Any other number is refused anyway.
     count.map_or(1, |count| count.0.min(64) as usize)
 }
 
-/// As errors of building name a step.
+/// Names a step in the same form as build errors.
 fn place(number: usize, step: &Step) -> String {
     format!("step {} ({})", number + 1, step.kind())
 }
 
-/// Whether only root can build it. What a command of the user's needs, the user knows.
+/// Whether only root can build the step. Users know best what their own commands need.
 fn needs_root(step: &Step) -> bool {
     !matches!(step, Step::Cmd(_) | Step::Fill(_) | Step::Age(_))
 }
@@ -106,7 +106,7 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    /// Sizes of what a step would make.
+    /// Checks a step and returns the sizes of what it would make.
     fn step(&mut self, step: &Step, place: &str) -> Result<Vec<Option<u64>>, Cause> {
         if let Some(name) = step.name() {
             names::check(name, self.layout.has(name))?;
@@ -198,7 +198,7 @@ impl Look<'_> {
             Step::Overlay(step) => {
                 for lower in step.lower.as_slice() {
                     let found = self.layout.directory(lower).err();
-                    // It is only read.
+                    // The path is only read.
                     self.object(place, found.filter(|why| why.contains("no such")));
                 }
                 let bytes = self.directory(place, "directory", &step.directory);
@@ -245,7 +245,7 @@ impl Look<'_> {
         }
     }
 
-    fn doubt(&mut self, place: &str, why: String) {
+    fn warn(&mut self, place: &str, why: String) {
         self.found.push(Objection::new(ObjectionKind::Doubtful, format!("{place}: {why}")));
     }
 
@@ -264,13 +264,13 @@ impl Look<'_> {
             let why = format!("`directory` is `{}`: {free} are free, and the images may grow to {all}", step.directory);
             match step.fill {
                 LoopFill::Filled => self.object(place, Some(format!("{why}; name another one"))),
-                LoopFill::Sparse => self.doubt(place, format!("{why}; writes fail where it is full")),
+                LoopFill::Sparse => self.warn(place, format!("{why}; writes fail when it is full")),
             }
         }
         vec![Some(step.size.0); count as usize]
     }
 
-    /// Bytes that are free in a directory that must be there.
+    /// Returns the free bytes of a directory that must exist.
     fn directory(&mut self, place: &str, field: &str, name: &str) -> Option<u64> {
         match self.layout.directory(name) {
             Ok(bytes) => bytes,
@@ -281,20 +281,20 @@ impl Look<'_> {
         }
     }
 
-    /// Something is mounted there; `fs` is empty where mount(8) finds it out.
+    /// Checks a mount; `fs` is empty if mount(8) detects it.
     fn mounts(&mut self, place: &str, target: Option<&str>, fs: &str) -> Result<(), Cause> {
         let Some(target) = target else { return Ok(()) };
         if !fs.is_empty() {
             self.object(place, self.ground.lacks_file_system(fs));
         }
-        // On what an earlier step mounts there is nothing yet.
+        // A file system that an earlier step mounts is still empty.
         if self.layout.mount_above(Path::new(target)).is_none() {
             self.ground.mount_point(target)?;
         }
         Ok(())
     }
 
-    /// Devices whose settings change, and nothing else: any may be named.
+    /// Returns the sizes of devices whose settings change: any device may be named.
     fn any_device(&mut self, names: &[String]) -> Result<Vec<Option<u64>>, Cause> {
         let made: Vec<String> = names.iter().filter(|name| name.starts_with('@')).cloned().collect();
         self.layout.devices(&made)?;
@@ -304,24 +304,24 @@ impl Look<'_> {
     fn command(&mut self, step: &Cmd, place: &str) {
         for line in [Some(&step.run), step.undo.as_ref()].into_iter().flatten() {
             if let Err(error) = check_line(line) {
-                self.object(place, Some(format!("the shell does not take it: {error}")));
+                self.object(place, Some(format!("the shell rejects it: {error}")));
                 continue;
             }
             for program in shell::programs(line) {
                 if let Some(why) = self.ground.lacks_called(&program) {
-                    self.doubt(place, why);
+                    self.warn(place, why);
                 }
             }
         }
     }
 }
 
-/// A device-mapper target: it has no device number.
+/// Returns a driver that is a device-mapper target, which has no device number.
 fn module(name: &'static str) -> Driver {
     Driver { device: "", what: name, module: name }
 }
 
-/// Sizes of partitions, as far as they are said.
+/// Returns the sizes of partitions, as far as they are specified.
 fn partitions(step: &Partition, disk: Option<u64>) -> Result<Vec<Option<u64>>, Cause> {
     let Some(disk) = disk else { return Ok(vec![None; step.sizes.len().max(1)]) };
     Ok(recipe::partition::sizes(step, disk)?.into_iter().map(Some).collect())
@@ -333,8 +333,8 @@ mod tests {
     use crate::preflight::{Here, PlannedWork, WorkPlace};
     use crate::step::Safety;
 
-    /// What would go wrong on this machine, but for what this user may not do.
-    fn said(steps: &str, work: &[(&str, u64)]) -> Vec<(ObjectionKind, String)> {
+    /// Returns the problems on this machine, without those about this user's rights.
+    fn problems(steps: &str, work: &[(&str, u64)]) -> Vec<(ObjectionKind, String)> {
         let work = work.iter().map(|(dir, bytes)| PlannedWork {
             name: "workload `w`".to_owned(),
             place: WorkPlace::Directory((*dir).to_owned()),
@@ -348,19 +348,19 @@ mod tests {
 
     #[track_caller]
     fn one(steps: &str, kind: ObjectionKind, parts: &[&str]) {
-        let found = said(steps, &[]);
+        let found = problems(steps, &[]);
         let [(of, text)] = found.as_slice() else { panic!("{steps}: {found:#?}") };
         assert!(*of == kind && parts.iter().all(|part| text.contains(part)), "{steps}: {text}");
     }
 
     // Protects: each step that cannot be built is reported with its number; a good one is not.
     #[test]
-    fn steps_are_tried_without_being_built() {
+    fn steps_are_checked_without_being_built() {
         let temp = std::env::temp_dir();
         let temp = temp.display();
         let wrong = ObjectionKind::Wrong;
         assert_eq!(
-            said(r#"[{"kind": "cmd", "run": "true"}, {"kind": "sysctl", "set": {"vm.swappiness": 1}}]"#, &[]),
+            problems(r#"[{"kind": "cmd", "run": "true"}, {"kind": "sysctl", "set": {"vm.swappiness": 1}}]"#, &[]),
             []
         );
         one(
@@ -369,7 +369,7 @@ mod tests {
             &["step 1 (fill)", "/no/such", "mkdir -p"],
         );
         one(r#"[{"kind": "fill", "directory": "/tmp", "to": "80"}]"#, wrong, &["step 1 (fill)", "1% to 100%"]);
-        one(r#"[{"kind": "cmd", "run": "if true"}]"#, wrong, &["step 1 (cmd)", "the shell does not take it"]);
+        one(r#"[{"kind": "cmd", "run": "if true"}]"#, wrong, &["step 1 (cmd)", "the shell rejects it"]);
         one(
             r#"[{"kind": "cmd", "run": "no-such-program-here x"}]"#,
             ObjectionKind::Doubtful,
@@ -388,24 +388,24 @@ mod tests {
             r#"[{"kind": "mount", "device": "@expendable", "mount": "/mnt/plumb-steps"}]"#,
             r#"[{"kind": "mount", "device": "/dev/null", "mount": "/mnt/plumb-steps"}]"#,
         ] {
-            let found = said(steps, &[]);
+            let found = problems(steps, &[]);
             assert!(found.iter().any(|(_, text)| text.contains("step 1 (mount)")), "{steps}: {found:?}");
         }
     }
 
     // Protects: an error in one step hides neither an error in another nor data that do not fit.
     #[test]
-    fn one_wrong_step_hides_no_other() {
+    fn one_wrong_step_does_not_hide_another() {
         let steps = r#"[{"kind": "tmpfs", "name": "a b", "size": "1MiB", "mount": "/mnt/plumb-steps"},
                         {"kind": "fill", "directory": "/no/such", "to": "80%"}]"#;
-        let found = said(steps, &[("/mnt/plumb-steps/data", 2 << 20)]);
+        let found = problems(steps, &[("/mnt/plumb-steps/data", 2 << 20)]);
         let texts: Vec<&str> = found.iter().map(|(_, text)| text.as_str()).collect();
         assert_eq!(texts.len(), 2, "{texts:?}");
         assert!(
             texts[0].contains("step 1 (tmpfs): `name` is `a b`") && texts[1].contains("step 2 (fill)"),
             "{texts:?}"
         );
-        let found = said(
+        let found = problems(
             r#"[{"kind": "tmpfs", "size": "1MiB", "mount": "/mnt/plumb-steps"}]"#,
             &[("/mnt/plumb-steps/data", 2 << 20)],
         );

@@ -1,29 +1,27 @@
-//! Which plots may be built only to see whether they can be: those that touch nothing but what they make.
+//! Selects plots that can be built on trial: those that touch only what they make themselves.
 
 use crate::step::{Loop, LoopFill, Mdadm, Names, Step, Wait};
 
-/// What is built for a trial.
+/// Steps to build on trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
-    /// The steps.
     pub steps: Vec<Step>,
-    /// Kinds of steps that were left out, because they write much and are hardly ever refused.
+    /// Kinds of steps that are left out, because they write much and rarely fail.
     pub left_out: Vec<&'static str>,
 }
 
-/// A step touches what the lab did not make, so its plot is not built for a trial.
+/// A step touches something that the lab did not make, so its plot is not built on trial.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("step {number} ({kind}) {touches}")]
 pub struct NoTrial {
-    /// Which step, from 1.
+    /// Number of the step, from 1.
     pub number: usize,
-    /// Its kind.
     pub kind: &'static str,
-    /// What it touches.
+    /// The thing that it touches.
     touches: Touches,
 }
 
-/// What a step touches that the lab did not make.
+/// Things that a step touches and that the lab did not make.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 enum Touches {
     #[error("destroys what is on {0}")]
@@ -38,10 +36,10 @@ enum Touches {
     Export,
 }
 
-/// What to build for a trial, on a machine that belongs to the study (`disposable`) or on one that others use.
+/// Returns the steps for a trial, on a machine of the study's own (`disposable`) or on one that others use.
 ///
 /// # Errors
-/// A step would touch something that the lab did not make.
+/// Returns an error if a step would touch something that the lab did not make.
 pub fn trial_of(steps: &[Step], disposable: bool) -> Result<Trial, NoTrial> {
     let mut trial = Trial { steps: Vec::new(), left_out: Vec::new() };
     let sync_is_needed = steps.iter().any(|step| matches!(step, Step::Degrade(_) | Step::Rebuild(_)));
@@ -110,9 +108,9 @@ mod tests {
         plumb_document::json::from_str(text).unwrap()
     }
 
-    // Protects: `plan --check` destroys nothing and changes nothing on this machine.
+    // Protects: `plan --check` destroys and changes nothing on this machine.
     #[test]
-    fn only_what_the_lab_makes_itself_is_built() {
+    fn only_steps_on_the_labs_own_devices_are_built() {
         for (step, why) in [
             (r#"{"kind": "mkfs", "fs": "ext4", "device": "@expendable"}"#, "@expendable"),
             (r#"{"kind": "mkfs", "fs": "ext4", "device": "@disks.1"}"#, "@disks.1"),
@@ -124,9 +122,9 @@ mod tests {
             (r#"{"kind": "queue", "device": "/dev/sda", "set": {"scheduler": "none"}}"#, "settings"),
         ] {
             let steps = steps(&format!("[{step}]"));
-            let said = trial_of(&steps, false).unwrap_err().to_string();
-            assert!(said.starts_with("step 1 (") && said.contains(why), "{said}");
-            assert!(trial_of(&steps, true).is_ok(), "a machine of the study's own may be used up: {step}");
+            let message = trial_of(&steps, false).unwrap_err().to_string();
+            assert!(message.starts_with("step 1 (") && message.contains(why), "{message}");
+            assert!(trial_of(&steps, true).is_ok(), "a disposable machine may be changed: {step}");
         }
     }
 
@@ -144,7 +142,7 @@ mod tests {
         assert_eq!(trial.steps.iter().map(Step::kind).collect::<Vec<_>>(), ["loop", "mdadm", "mkfs"]);
         let written = plumb_document::json::to_string(&trial.steps).unwrap();
         assert!(written.contains("sparse") && written.contains(r#""wait":"none""#), "{written}");
-        // A member that fails is rebuilt from what is in sync.
+        // A failed member is rebuilt from members in sync.
         let all = steps(
             r#"[{"kind": "loop", "name": "l", "directory": "/d", "size": "1GiB", "count": 2},
                 {"kind": "mdadm", "name": "a", "level": 1, "devices": "@l"}, {"kind": "degrade", "array": "@a", "member": "@l.1"}]"#,

@@ -1,4 +1,4 @@
-//! A file system that has been used: files are made and removed until what is free lies in pieces.
+//! Ages a file system: creates and removes files until the free space is fragmented.
 
 use super::content::write_random;
 use crate::error::Cause;
@@ -11,10 +11,10 @@ use std::fs::{self, File};
 use std::os::fd::AsFd;
 use std::path::Path;
 
-/// Files lie in so many directories.
+/// Number of directories that the files are spread over.
 const DIRECTORIES: u64 = 16;
 
-/// Every so many acts, what was written goes to the device: blocks are given when that happens.
+/// Number of operations between syncs: a file system allocates delayed blocks at a sync.
 const SYNC_EVERY: u64 = 64;
 
 pub(super) fn build(step: &Age, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
@@ -43,7 +43,7 @@ pub(super) fn build(step: &Age, site: &mut Site<'_>) -> Result<MadePaths, Cause>
     Ok(vec![])
 }
 
-/// Checks the step alone.
+/// Checks the step without building it.
 pub(super) fn check(step: &Age) -> Result<(), Cause> {
     let [smallest, largest] = step.size.map(|bytes| bytes.0);
     if smallest > largest || largest == 0 {
@@ -62,8 +62,8 @@ enum Act {
     Remove { file: u64 },
 }
 
-/// What is done, the same for the same seed. Until there are as many files as there may be, two are made for each that is
-/// removed; sizes are as many small as large ones, on a logarithmic scale.
+/// Returns the operations, the same for the same seed. Creates two files for each one removed until the maximum
+/// number is reached. Sizes are uniform on a logarithmic scale.
 fn acts(step: &Age, seed: u64) -> impl Iterator<Item = Act> {
     let [smallest, largest] = step.size.map(|bytes| bytes.0);
     let files_max = step.files.0;

@@ -19,7 +19,7 @@ pub(super) fn build(step: &Btrfs, site: &mut Site<'_>) -> Result<MadePaths, Caus
     mount::mount(&mount::Request { source: first, fs: Some("btrfs"), target, options: &options }, site)
 }
 
-/// What makes the file system.
+/// Returns the mkfs.btrfs command.
 pub(crate) fn command(step: &Btrfs, devices: &[PathBuf]) -> Command {
     let mut command = Command::new("mkfs.btrfs", ["-q", "-f"]);
     for (option, profile) in [("--data", &step.data), ("--metadata", &step.metadata)] {
@@ -30,7 +30,7 @@ pub(crate) fn command(step: &Btrfs, devices: &[PathBuf]) -> Command {
     command.args(&step.options).args(devices.iter().map(|device| word(device)))
 }
 
-/// With all its devices: no udev may have told the kernel which belong together.
+/// Lists all devices as mount options: without udev, the kernel may not know which belong together.
 fn mount_options(step: &Btrfs, devices: &[PathBuf]) -> Vec<String> {
     let others = devices.iter().skip(1).map(|device| format!("device={}", device.display()));
     others.chain(step.mount_options.iter().cloned()).collect()
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn profiles_and_devices_are_said() {
+    fn the_command_has_profiles_and_devices() {
         let text = r#"{"devices": "@d", "data": "raid0", "metadata": "raid1", "options": ["-O", "^extref"],
                        "mount": "/m", "mount-options": ["compress=zstd"]}"#;
         let step: Btrfs = plumb_document::json::from_str(text).unwrap();

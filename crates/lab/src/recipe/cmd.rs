@@ -1,4 +1,4 @@
-//! A command of the user's.
+//! A step that runs a user's command.
 
 use crate::command::{Command, TIMEOUT};
 use crate::error::Cause;
@@ -10,7 +10,7 @@ use std::time::Duration;
 pub(super) fn build(step: &Cmd, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
     let timeout = step.timeout.map_or(TIMEOUT, |seconds| Duration::from_secs(seconds.0));
     if let Some(run) = &step.undo {
-        site.ahead(Undo::Cmd { run: run.clone(), timeout_s: timeout.as_secs() })?;
+        site.record_undo(Undo::Cmd { run: run.clone(), timeout_s: timeout.as_secs() })?;
     }
     site.run(&command(step, timeout))?;
     Ok(vec![])

@@ -1,4 +1,4 @@
-//! What images and files are filled with.
+//! Content of images and files.
 
 use crate::error::Cause;
 use crate::site::Site;
@@ -6,7 +6,7 @@ use plumb_engine::rng::Rng;
 use std::fs::File;
 use std::io::Write as _;
 
-/// Writes random content from where a file is, in pieces of 1 MiB.
+/// Writes random content at the file's current position, in pieces of 1 MiB.
 pub(super) fn write_random(file: &mut File, bytes: u64, mut rng: Rng, site: &Site<'_>) -> Result<(), Cause> {
     const PIECE: usize = 1 << 20;
     let mut piece = vec![0; PIECE];

@@ -1,4 +1,5 @@
-//! Mapped devices. Source: dmsetup(8), the kernel's `admin-guide/device-mapper/` (`linear`, `delay`, `dm-flakey`, `log-writes`).
+//! Mapped devices. Source: dmsetup(8), the kernel's `admin-guide/device-mapper/`
+//! (`linear`, `delay`, `dm-flakey`, `log-writes`).
 
 use super::driver::{lacks, load_module, need_driver};
 use crate::command::{Command, word};
@@ -11,10 +12,10 @@ use plumb_workload::units::Bytes;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long a node is waited for before it is made by hand.
+/// Time to wait for udev's node before creating it by hand.
 const NODE_PATIENCE: Duration = Duration::from_secs(2);
 
-/// The kernel counts in sectors of this size, whatever the device's own are.
+/// Sector size of the kernel's tables, regardless of the device's own.
 const SECTOR: u64 = 512;
 
 pub(super) fn build(step: &Dm, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
@@ -31,7 +32,7 @@ pub(super) fn build(step: &Dm, site: &mut Site<'_>) -> Result<MadePaths, Cause> 
     let bytes = system::device_bytes(&device).map_err(Cause::io(format!("see how large {} is", device.display())))?;
     let table = table(step, &device, log.as_deref(), bytes)?;
     let name = format!("plumb-{}", step.name);
-    site.ahead(Undo::Mapped { name: name.clone() })?;
+    site.record_undo(Undo::Mapped { name: name.clone() })?;
     let [create, nodes] = commands(&name, &table);
     site.run(&create)?;
     let node = PathBuf::from(format!("/dev/mapper/{name}"));
@@ -42,7 +43,7 @@ pub(super) fn build(step: &Dm, site: &mut Site<'_>) -> Result<MadePaths, Cause> 
     Ok(vec![node])
 }
 
-/// Checks the step alone.
+/// Checks the step without building it.
 pub(super) fn check(step: &Dm) -> Result<(), Cause> {
     let target = step.target;
     let fields = [
@@ -58,7 +59,7 @@ pub(super) fn check(step: &Dm) -> Result<(), Cause> {
         return Err(Cause::field(field, "…", expected));
     }
     if target == DmTarget::LogWrites && step.log.is_none() {
-        return Err(Cause::field("log", "(nothing)", "say which device takes the log"));
+        return Err(Cause::field("log", "(nothing)", "name the device that takes the log"));
     }
     if target == DmTarget::LogWrites && (step.offset.is_some() || step.size.is_some()) {
         return Err(Cause::field("offset", "…", "log-writes takes all of a device; leave offset and size out"));
@@ -75,7 +76,7 @@ fn target_name(target: DmTarget) -> &'static str {
     }
 }
 
-/// Bytes of the mapped device over one that is this large.
+/// Returns the size of the mapped device over a device of this size.
 pub(crate) fn mapped_bytes(step: &Dm, device: &str, device_bytes: u64) -> Result<u64, Cause> {
     let offset = step.offset.unwrap_or_default();
     let size = step.size.unwrap_or(Bytes(device_bytes.saturating_sub(offset.0)));
@@ -91,7 +92,7 @@ pub(crate) fn mapped_bytes(step: &Dm, device: &str, device_bytes: u64) -> Result
     Ok(size.0)
 }
 
-/// The table's only line.
+/// Returns the table's only line.
 fn table(step: &Dm, device: &Path, log: Option<&Path>, device_bytes: u64) -> Result<String, Cause> {
     let device = word(device);
     let sectors = mapped_bytes(step, &device, device_bytes)? / SECTOR;
@@ -120,7 +121,7 @@ fn table(step: &Dm, device: &Path, log: Option<&Path>, device_bytes: u64) -> Res
     Ok(format!("0 {sectors} {} {arguments}", target_name(step.target)))
 }
 
-/// Makes the device; makes its node where no udev did.
+/// Returns the commands that create the device, and its node if there is no udev.
 fn commands(name: &str, table: &str) -> [Command; 2] {
     [
         Command::new("dmsetup", ["create", name, "--noudevsync", "--noudevrules", "--table", table]),
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_are_those_of_the_kernels_documents() {
+    fn tables_match_the_kernels_documentation() {
         assert_eq!(line(r#", "target": "linear", "offset": "4k""#).unwrap(), "0 2040 linear /dev/loop0 8");
         assert_eq!(
             line(r#", "target": "delay", "read-delay-ms": 5, "write-delay-ms": 20"#).unwrap(),
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_belong_to_a_target_is_told() {
+    fn fields_of_other_targets_are_rejected() {
         assert!(line(r#", "target": "linear", "up-s": 1"#).unwrap_err().contains("`flakey`"));
         assert!(line(r#", "target": "log-writes""#).unwrap_err().contains("takes the log"));
         assert!(line(r#", "target": "linear", "size": "2MiB""#).unwrap_err().contains("holds 1MiB"));

@@ -1,11 +1,11 @@
-//! Drivers and modules that this kernel has, or has not.
+//! Availability of kernel drivers and modules.
 
 use crate::command::{Command, NoWitness};
 use crate::error::Cause;
 use crate::system;
 use std::path::Path;
 
-/// Whether the kernel has a block driver (`/proc/devices`), or a module that can be loaded for it.
+/// Checks that the kernel has a block driver (`/proc/devices`), or a module to load for it.
 pub(super) fn need_driver(driver: &str, what: &str, module: &str) -> Result<(), Cause> {
     if has_driver(driver) {
         return Ok(());
@@ -14,7 +14,7 @@ pub(super) fn need_driver(driver: &str, what: &str, module: &str) -> Result<(), 
     if has_driver(driver) { Ok(()) } else { Err(lacks(what, module)) }
 }
 
-/// The same without loading anything.
+/// Does the same check without loading anything.
 pub(crate) fn foresee_driver(driver: &str, what: &str, module: &str) -> Result<(), Cause> {
     if has_driver(driver) || has_module(module) { Ok(()) } else { Err(lacks(what, module)) }
 }
@@ -24,17 +24,18 @@ fn has_driver(driver: &str) -> bool {
     text.lines().any(|line| line.split_whitespace().nth(1) == Some(driver))
 }
 
-/// Whether a module, or an alias such as `fs-xfs`, is there to be loaded, or built in. Source: modprobe(8), `--dry-run`.
+/// Returns `true` if a module, or an alias such as `fs-xfs`, can be loaded or is
+/// built in. Source: modprobe(8), `--dry-run`.
 pub(crate) fn has_module(module: &str) -> bool {
     Command::new("modprobe", ["--dry-run", "--quiet", module]).run(&mut NoWitness, None).is_ok()
 }
 
-/// Asks for a module; where there is none to be had, what needs it says so itself.
+/// Tries to load a module. Ignores failures: the code that needs the module reports its absence.
 pub(super) fn load_module(module: &str) {
     let _ = Command::new("modprobe", ["--quiet", module]).run(&mut NoWitness, None);
 }
 
-/// This kernel cannot do it.
+/// Returns the error for a kernel without this driver.
 pub(crate) fn lacks(what: &str, module: &str) -> Cause {
     let release = system::text(Path::new("/proc/sys/kernel/osrelease")).unwrap_or_default();
     Cause::Unavailable(format!(

@@ -1,4 +1,4 @@
-//! A file system that is full to a share.
+//! Fills a file system to a given share.
 
 use super::content::write_random;
 use crate::error::Cause;
@@ -20,14 +20,14 @@ pub(super) fn build(step: &Fill, site: &mut Site<'_>) -> Result<MadePaths, Cause
     let dir = site.own_dir("directory", &parent)?;
     let missing = missing_bytes(&dir, percent)?;
     if !site.is_on_own(&dir) {
-        // Others live on it: some space stays theirs.
+        // Others use it too: leave them some space.
         let file = File::open(&dir).map_err(Cause::io("open the directory"))?;
         Space::admit(Space::of(&file).map_err(Cause::io("see how much space is free"))?, &dir, missing)?;
     }
     site.say(&format!("filling {} to {percent} %: {} to write", parent.display(), Bytes(missing)));
     let seed = step.seed.map_or(0, |seed| seed.0);
     let mut number = 0_u64;
-    // What the file system takes for itself shows only once it was written.
+    // The file system's own overhead shows up only after writing.
     loop {
         let missing = missing_bytes(&dir, percent)?;
         if missing == 0 {
@@ -45,7 +45,7 @@ pub(super) fn build(step: &Fill, site: &mut Site<'_>) -> Result<MadePaths, Cause
     }
 }
 
-/// Checks the step alone; returns the share to fill, percent.
+/// Checks the step without building it. Returns the share to fill, in percent.
 pub(super) fn check(step: &Fill) -> Result<u64, Cause> {
     if step.file_size == Some(Bytes(0)) {
         return Err(Cause::field("file-size", Bytes(0), "write a size above 0"));
@@ -58,7 +58,8 @@ fn percent(text: &str) -> Option<u64> {
     (1..=100).contains(&number).then_some(number)
 }
 
-/// How much is missing to the share, as df(1) counts it: used of used and available, what is reserved for root left out.
+/// Returns the bytes missing to the share. Counts like df(1): used out of used plus available, without
+/// the blocks reserved for root.
 fn missing_bytes(dir: &Path, percent: u64) -> Result<u64, Cause> {
     let file = File::open(dir).map_err(Cause::io(format!("open {}", dir.display())))?;
     let stat = rustix::fs::fstatvfs(&file).map_err(Cause::io("see how much space is free"))?;

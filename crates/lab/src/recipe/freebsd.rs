@@ -1,5 +1,5 @@
-//! FreeBSD's own: gmirror(8), gpart(8), newfs(8), mount(8), zpool-create(8). Written against their manual pages and
-//! type-checked for FreeBSD, not run there yet; elsewhere each refuses.
+//! FreeBSD steps: gmirror(8), gpart(8), newfs(8), mount(8), zpool-create(8). Written against the manual pages and
+//! type-checked for FreeBSD, but never run there. On other systems each step is refused.
 
 use crate::command::{Command, word};
 use crate::error::Cause;
@@ -10,16 +10,16 @@ use crate::undo::Undo;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long the system may take to show a device that was made.
+/// Time limit for the system to show a new device.
 const APPEARS_WITHIN: Duration = Duration::from_secs(10);
 
-/// How long taking one thing down may take, s.
+/// Time limit for taking one part down, s.
 const UNDO_TIMEOUT_S: u64 = 600;
 
-/// How reads are shared between members. Source: gmirror(8).
+/// Read balancing between members. Source: gmirror(8).
 const BALANCES: [&str; 4] = ["load", "prefer", "round-robin", "split"];
 
-/// What refuses a step of FreeBSD's where the system is another one.
+/// Refuses a FreeBSD step on another system.
 pub(crate) fn need_system(step: &Step) -> Result<(), Cause> {
     match step {
         Step::Gmirror(_) => need_freebsd("gmirror", "a mirror is `kind = \"mdadm\"` with `level = 1`"),
@@ -32,7 +32,7 @@ pub(crate) fn need_system(step: &Step) -> Result<(), Cause> {
     }
 }
 
-/// Refuses where the system is another one.
+/// Refuses a step if the system is not FreeBSD, and names an alternative.
 fn need_freebsd(kind: &str, instead: &str) -> Result<(), Cause> {
     if cfg!(target_os = "freebsd") {
         return Ok(());
@@ -43,7 +43,7 @@ fn need_freebsd(kind: &str, instead: &str) -> Result<(), Cause> {
     )))
 }
 
-/// Takes down what is there, and is content where nothing is: what a killed build began may not have been made.
+/// Returns an undo that succeeds if there is nothing to take down: a killed build may not have got that far.
 fn undo_if(there: &Command, undo: &Command) -> Undo {
     Undo::Cmd { run: format!("! {there} >/dev/null 2>&1 || {undo}"), timeout_s: UNDO_TIMEOUT_S }
 }
@@ -53,7 +53,7 @@ pub(super) fn gmirror(step: &Gmirror, site: &mut Site<'_>) -> Result<MadePaths, 
     let devices = site.resolve(step.devices.as_slice())?;
     site.claim(&devices)?;
     for undo in gmirror_undos(step, &devices) {
-        site.ahead(undo)?;
+        site.record_undo(undo)?;
     }
     site.run_all(&gmirror_commands(step, &devices))?;
     let mirror = PathBuf::from(format!("/dev/mirror/{}", step.name));
@@ -64,7 +64,7 @@ pub(super) fn gmirror(step: &Gmirror, site: &mut Site<'_>) -> Result<MadePaths, 
     Ok(vec![mirror])
 }
 
-/// Checks the step alone.
+/// Checks the step without building it.
 pub(super) fn check_gmirror(step: &Gmirror) -> Result<(), Cause> {
     if let Some(balance) = &step.balance
         && !BALANCES.contains(&balance.as_str())
@@ -79,7 +79,7 @@ pub(super) fn check_gmirror(step: &Gmirror) -> Result<(), Cause> {
     }
 }
 
-/// In the order of the building; they are done in reverse.
+/// Returns the undos in build order; they run in reverse.
 fn gmirror_undos(step: &Gmirror, devices: &[PathBuf]) -> Vec<Undo> {
     let table = |device: &PathBuf| {
         let device = word(device);
@@ -95,7 +95,7 @@ fn gmirror_commands(step: &Gmirror, devices: &[PathBuf]) -> Vec<Command> {
     let mut commands = vec![];
     let mut members: Vec<String> = devices.iter().map(|device| word(device)).collect();
     if let Some(align) = step.align {
-        // Without a suffix it would be a number of sectors.
+        // A number without a suffix would be in sectors.
         let align = format!("{}b", align.0);
         for device in &members {
             commands.push(Command::new("gpart", ["create", "-s", "gpt", device]));
@@ -103,7 +103,7 @@ fn gmirror_commands(step: &Gmirror, devices: &[PathBuf]) -> Vec<Command> {
         }
         members.iter_mut().for_each(|device| device.push_str("p1"));
     }
-    // Loaded already, it says so and fails: `-n` does not.
+    // Without `-n` kldload fails if the module is loaded already.
     commands.push(Command::new("kldload", ["-n", "geom_mirror"]));
     let balance = step.balance.as_deref().unwrap_or("load");
     commands.push(Command::new("gmirror", ["label", "-b", balance, step.name.as_str()]).args(members));
@@ -117,19 +117,19 @@ pub(super) fn newfs(step: &Newfs, site: &mut Site<'_>) -> Result<MadePaths, Caus
     let Some(target) = &step.mount else { return Ok(vec![device]) };
     let target = PathBuf::from(target);
     if !target.exists() {
-        site.ahead(Undo::MountPoint { path: target.clone() })?;
+        site.record_undo(Undo::MountPoint { path: target.clone() })?;
         std::fs::create_dir(&target).map_err(Cause::io(format!("make {}", target.display())))?;
     } else if std::fs::read_dir(&target).map_err(Cause::io(format!("read {}", target.display())))?.next().is_some() {
         let expected =
             "the directory is not empty: a mount would hide what is in it; name an empty one, or one that is not there";
         return Err(Cause::field("mount", target.display(), expected));
     }
-    site.ahead(unmount(&device, &target))?;
+    site.record_undo(unmount(&device, &target))?;
     site.run(&newfs_mount(step, &device, &target))?;
     Ok(vec![target])
 }
 
-/// Checks the step alone.
+/// Checks the step without building it.
 pub(super) fn check_newfs(step: &Newfs) -> Result<(), Cause> {
     if let Some(target) = &step.mount
         && !target.starts_with('/')
@@ -137,18 +137,18 @@ pub(super) fn check_newfs(step: &Newfs) -> Result<(), Cause> {
         return Err(Cause::field("mount", target, "write an absolute path"));
     }
     if step.mount.is_none() && !step.mount_options.is_empty() {
-        return Err(Cause::field("mount-options", step.mount_options.join(","), "say `mount` too, or leave them out"));
+        return Err(Cause::field("mount-options", step.mount_options.join(","), "set `mount` too, or leave them out"));
     }
     Ok(())
 }
 
-/// `mount -p` prints what is mounted as fstab(5) has it: device, directory, type, options.
+/// Unmounts by `mount -p`, which prints mounts like fstab(5): device, directory, type, options.
 fn unmount(device: &Path, target: &Path) -> Undo {
     let sorts_out = "$1 == d && $2 == t { found = 1 } END { exit !found }";
     let (device, place) = (format!("d={}", word(device)), format!("t={}", word(target)));
-    let look = Command::new("awk", ["-v", &device, "-v", &place, sorts_out]);
+    let check = Command::new("awk", ["-v", &device, "-v", &place, sorts_out]);
     let umount = Command::new("umount", [word(target)]);
-    Undo::Cmd { run: format!("! mount -p | {look} || {umount}"), timeout_s: UNDO_TIMEOUT_S }
+    Undo::Cmd { run: format!("! mount -p | {check} || {umount}"), timeout_s: UNDO_TIMEOUT_S }
 }
 
 fn newfs_command(step: &Newfs, device: &Path) -> Command {
@@ -157,15 +157,15 @@ fn newfs_command(step: &Newfs, device: &Path) -> Command {
 
 fn newfs_mount(step: &Newfs, device: &Path, target: &Path) -> Command {
     let options = step.mount_options.join(",");
-    let said = if options.is_empty() { vec![] } else { vec!["-o".to_owned(), options] };
-    Command::new("mount", ["-t", "ufs"]).args(said).args([word(device), word(target)])
+    let arguments = if options.is_empty() { vec![] } else { vec!["-o".to_owned(), options] };
+    Command::new("mount", ["-t", "ufs"]).args(arguments).args([word(device), word(target)])
 }
 
 pub(super) fn zpool(step: &Zpool, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
     let devices = site.resolve(step.devices.as_slice())?;
     site.claim(&devices)?;
     let there = Command::new("zpool", ["list", "-H", &step.name]);
-    site.ahead(undo_if(&there, &Command::new("zpool", ["destroy", "-f", &step.name])))?;
+    site.record_undo(undo_if(&there, &Command::new("zpool", ["destroy", "-f", &step.name])))?;
     site.run(&zpool_command(step, &devices))?;
     Ok(vec![PathBuf::from(step.mount.clone().unwrap_or_else(|| format!("/{}", step.name)))])
 }
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mirror_lies_on_whole_devices_or_on_aligned_partitions() {
+    fn a_mirror_uses_whole_devices_or_aligned_partitions() {
         let devices = ["/dev/ada0", "/dev/ada1"].map(PathBuf::from);
         let step: Gmirror = plumb_document::json::from_str(r#"{"name": "mirror", "devices": "@expendable"}"#).unwrap();
         assert_eq!(
@@ -201,20 +201,20 @@ mod tests {
             r#"{"name": "m", "devices": "@e", "align": "1MiB", "balance": "round-robin"}"#,
         )
         .unwrap();
-        let said = lines(&gmirror_commands(&step, &devices));
-        assert_eq!(said[0], "gpart create -s gpt /dev/ada0");
+        let commands = lines(&gmirror_commands(&step, &devices));
+        assert_eq!(commands[0], "gpart create -s gpt /dev/ada0");
         // Bytes: without the suffix gpart would take sectors, and align at 512 MiB.
-        assert_eq!(said[1], "gpart add -t freebsd-ufs -a 1048576b -i 1 /dev/ada0");
+        assert_eq!(commands[1], "gpart add -t freebsd-ufs -a 1048576b -i 1 /dev/ada0");
         assert_eq!(
-            said[2..4],
+            commands[2..4],
             ["gpart create -s gpt /dev/ada1", "gpart add -t freebsd-ufs -a 1048576b -i 1 /dev/ada1"]
         );
-        assert_eq!(said[4..], ["kldload -n geom_mirror", "gmirror label -b round-robin m /dev/ada0p1 /dev/ada1p1"]);
+        assert_eq!(commands[4..], ["kldload -n geom_mirror", "gmirror label -b round-robin m /dev/ada0p1 /dev/ada1p1"]);
     }
 
-    // Protects: what was never made is no error when it is taken down, and the mirror goes before what it lies on.
+    // Protects: taking down a part that was never built is not an error, and the mirror goes before its devices.
     #[test]
-    fn each_is_taken_down_where_it_is_there() {
+    fn only_existing_parts_are_taken_down() {
         let run = |undo: &Undo| match undo {
             Undo::Cmd { run, .. } => run.clone(),
             other => panic!("{other}"),
@@ -234,22 +234,22 @@ mod tests {
             "! mount -p | awk -v d=/dev/mirror/m -v t=/raid '$1 == d && $2 == t { found = 1 } END { exit !found }' || \
              umount /raid"
         );
-        // What the shell makes of it, with programs that every system has.
+        // Check what the shell makes of it, with programs that every system has.
         let gone = undo_if(&Command::new("false", [""; 0]), &Command::new("false", [""; 0]));
         gone.apply().unwrap();
         undo_if(&Command::new("true", [""; 0]), &Command::new("false", [""; 0])).apply().unwrap_err();
     }
 
     #[test]
-    fn what_no_manual_knows_is_refused_before_anything_is_done() {
+    fn unknown_values_are_refused_before_building() {
         let refused = |text: &str| {
             let step: Gmirror = plumb_document::json::from_str(text).unwrap();
             check_gmirror(&step).unwrap_err().to_string()
         };
-        let said = refused(r#"{"name": "m", "devices": "@e", "balance": "fair"}"#);
-        assert!(said.contains("round-robin"), "{said}");
-        let said = refused(r#"{"name": "m", "devices": "@e", "align": "1000"}"#);
-        assert!(said.contains("multiple of 512"), "{said}");
+        let message = refused(r#"{"name": "m", "devices": "@e", "balance": "fair"}"#);
+        assert!(message.contains("round-robin"), "{message}");
+        let message = refused(r#"{"name": "m", "devices": "@e", "align": "1000"}"#);
+        assert!(message.contains("multiple of 512"), "{message}");
     }
 
     #[test]
@@ -271,7 +271,7 @@ mod tests {
 
     #[cfg(not(target_os = "freebsd"))]
     #[test]
-    fn elsewhere_each_says_what_to_use() {
+    fn other_systems_get_an_alternative() {
         let error = need_freebsd("gmirror", "a mirror is `kind = \"mdadm\"`").unwrap_err().to_string();
         assert!(error.contains("FreeBSD") && error.contains("mdadm"), "{error}");
     }

@@ -1,5 +1,5 @@
-//! What the measured processes may ask of a device: a control group, of either version. Sources: the kernel's
-//! `admin-guide/cgroup-v1/blkio-controller.rst` and `admin-guide/cgroup-v2.rst`.
+//! I/O limits of the measured processes on a device: a control group, of either version. Sources:
+//! the kernel's `admin-guide/cgroup-v1/blkio-controller.rst` and `admin-guide/cgroup-v2.rst`.
 
 use crate::error::Cause;
 use crate::site::Site;
@@ -13,13 +13,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Version {
-    /// The hierarchy of the controller blkio: it holds back direct I/O, and buffered reads.
+    /// The hierarchy of the blkio controller: throttles direct I/O and buffered reads.
     One,
-    /// The unified hierarchy: it knows whose data writeback writes, too.
+    /// The unified hierarchy: it also knows whose data writeback writes.
     Two,
 }
 
-/// Sets limits on a device for the group of the measured processes, which is made where there is none.
+/// Sets limits on a device for the group of the measured processes. Creates the group if there is none.
 pub(super) fn set(device: &Path, limits: &IoLimits, site: &mut Site<'_>) -> Result<(), Cause> {
     let mounts = system::mounts().map_err(Cause::io("read the table of mounts"))?;
     let Some((root, version)) = hierarchy(&mounts) else {
@@ -32,7 +32,7 @@ pub(super) fn set(device: &Path, limits: &IoLimits, site: &mut Site<'_>) -> Resu
     for (file, text) in settings(version, &number, limits) {
         let path = group.join(file);
         write_setting(&path, &text).map_err(|error| {
-            Cause::Unavailable(format!("`limits`: this kernel does not take `{text}` in {}: {error}", path.display()))
+            Cause::Unavailable(format!("`limits`: this kernel rejects `{text}` in {}: {error}", path.display()))
         })?;
     }
     Ok(())
@@ -44,18 +44,18 @@ fn group(root: &Path, version: Version, site: &mut Site<'_>) -> Result<PathBuf, 
         return Ok(group.clone());
     }
     if version == Version::Two {
-        // It stays so: others may count on it by the time this is undone.
+        // Not undone: others may depend on it by then.
         let _ = write_setting(root.join("cgroup.subtree_control"), "+io");
     }
     let name = format!("{OWN_PREFIX}{}-{}", std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed));
     let path = root.join(name);
-    site.ahead(Undo::ControlGroup { path: path.clone() })?;
+    site.record_undo(Undo::ControlGroup { path: path.clone() })?;
     fs::create_dir(&path).map_err(Cause::io(format!("make the control group {}", path.display())))?;
     site.standing.group = Some(path.clone());
     Ok(path)
 }
 
-/// The hierarchy that controls I/O: that of blkio where it is mounted, else the unified one.
+/// Returns the hierarchy that controls I/O: blkio's if it is mounted, else the unified one.
 fn hierarchy(mounts: &[MountPoint]) -> Option<(PathBuf, Version)> {
     let has_io = |mount: &MountPoint| match mount.kind.as_str() {
         "cgroup" if mount.options.split(',').any(|option| option == "blkio") => Some(Version::One),
@@ -67,21 +67,21 @@ fn hierarchy(mounts: &[MountPoint]) -> Option<(PathBuf, Version)> {
     mounts.iter().find_map(|mount| Some((mount.target.clone(), has_io(mount)?)))
 }
 
-/// What is written into which file.
+/// Returns the files and the text to write into each.
 fn settings(version: Version, device: &str, limits: &IoLimits) -> Vec<(String, String)> {
-    let said = [
+    let limits_set = [
         ("read_bps_device", "rbps", limits.read_bps.map(|bytes| bytes.0)),
         ("write_bps_device", "wbps", limits.write_bps.map(|bytes| bytes.0)),
         ("read_iops_device", "riops", limits.read_iops.map(|count| count.0)),
         ("write_iops_device", "wiops", limits.write_iops.map(|count| count.0)),
     ];
-    let said = said.into_iter().filter_map(|(one, two, value)| Some((one, two, value?)));
+    let limits_set = limits_set.into_iter().filter_map(|(one, two, value)| Some((one, two, value?)));
     match version {
         Version::One => {
-            said.map(|(file, _, value)| (format!("blkio.throttle.{file}"), format!("{device} {value}"))).collect()
+            limits_set.map(|(file, _, value)| (format!("blkio.throttle.{file}"), format!("{device} {value}"))).collect()
         }
         Version::Two => {
-            let words: Vec<String> = said.map(|(_, word, value)| format!("{word}={value}")).collect();
+            let words: Vec<String> = limits_set.map(|(_, word, value)| format!("{word}={value}")).collect();
             vec![("io.max".to_owned(), format!("{device} {}", words.join(" ")))]
         }
     }

@@ -1,4 +1,4 @@
-//! The largest packet of a network interface, which gets its old value back.
+//! The MTU of a network interface. Undoing the step restores the old value.
 
 use crate::error::Cause;
 use crate::site::{MadePaths, Site};
@@ -6,7 +6,8 @@ use crate::step::Link;
 use crate::tool::ip_link::{mtu_of, set, show};
 use crate::undo::Undo;
 
-/// Smallest and largest packet of any interface. Sources: RFC 791, and the 16 bits of an IP packet's length with those of loopback.
+/// Smallest and largest MTU of any interface. Sources: RFC 791, and the 16-bit length field of an IP
+/// packet as used by loopback.
 const MTU: std::ops::RangeInclusive<u64> = 68..=65_536;
 
 pub(super) fn build(step: &Link, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
@@ -14,19 +15,19 @@ pub(super) fn build(step: &Link, site: &mut Site<'_>) -> Result<MadePaths, Cause
     let namespace = step.namespace.as_deref();
     let shown = site.run(&show(namespace, &step.device))?;
     let old = mtu_of(&shown).ok_or_else(|| {
-        Cause::field("device", &step.device, format!("`ip link` shows no MTU of it: {}", shown.trim()))
+        Cause::field("device", &step.device, format!("`ip link` shows no MTU for it: {}", shown.trim()))
     })?;
-    site.ahead(Undo::Mtu { device: step.device.clone(), namespace: step.namespace.clone(), mtu: old })?;
+    site.record_undo(Undo::Mtu { device: step.device.clone(), namespace: step.namespace.clone(), mtu: old })?;
     site.run(&set(namespace, &step.device, step.mtu.0))?;
     let now = mtu_of(&site.run(&show(namespace, &step.device))?);
     if now != Some(step.mtu.0) {
-        let why = format!("the kernel made {} of it", now.map_or("nothing".to_owned(), |mtu| mtu.to_string()));
+        let why = format!("the kernel set it to {}", now.map_or("nothing".to_owned(), |mtu| mtu.to_string()));
         return Err(Cause::field("mtu", step.mtu.0, why));
     }
     Ok(vec![])
 }
 
-/// Checks the step alone.
+/// Checks the step without building it.
 pub(super) fn check(step: &Link) -> Result<(), Cause> {
     let is_name = |name: &str| {
         !name.is_empty() && !name.starts_with('-') && !name.contains(|c: char| c == '/' || c.is_whitespace())
@@ -47,7 +48,7 @@ pub(super) fn check(step: &Link) -> Result<(), Cause> {
 mod tests {
     use super::*;
 
-    // Protects: no name becomes an option, and no interface gets a packet that it cannot have.
+    // Protects: no name becomes an option, and no interface gets an impossible MTU.
     #[test]
     fn names_and_sizes_are_checked() {
         let link =

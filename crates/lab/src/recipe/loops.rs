@@ -13,10 +13,10 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// How many at most: each is a file, a device and some memory of the kernel.
+/// Maximum number of devices: each is a file, a device and some kernel memory.
 const COUNT_MAX: u64 = 64;
 
-/// How often a free device is asked for: another program may take it between asking and attaching.
+/// Attempts to attach to a free device: another program may take it between asking and attaching.
 const ATTEMPTS: usize = 10;
 
 pub(super) fn build(step: &Loop, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
@@ -33,7 +33,7 @@ pub(super) fn build(step: &Loop, site: &mut Site<'_>) -> Result<MadePaths, Cause
     for number in 1..=count {
         let image = dir.join(format!("disk{number}.img"));
         make_image(&image, step, number, site)?;
-        site.ahead(Undo::Loop { image: image.clone() })?;
+        site.record_undo(Undo::Loop { image: image.clone() })?;
         let device = attach(&command(step, &image), site)?;
         site.own(&device);
         if let Some(limits) = &step.limits {
@@ -44,7 +44,7 @@ pub(super) fn build(step: &Loop, site: &mut Site<'_>) -> Result<MadePaths, Cause
     Ok(devices)
 }
 
-/// Checks the step alone.
+/// Checks the step without building it.
 pub(super) fn check(step: &Loop) -> Result<(), Cause> {
     let count = step.count.map_or(1, |count| count.0);
     if !(1..=COUNT_MAX).contains(&count) {
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_that_cannot_be_are_told() {
+    fn invalid_sizes_are_rejected() {
         for (more, field) in [
             (r#", "sector-size": 1000"#, "sector-size"),
             (r#", "sector-size": 8192"#, "sector-size"),

@@ -11,14 +11,14 @@ use crate::undo::Undo;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// How long the node of a volume is waited for.
+/// Time limit for the node of a volume to appear.
 const NODE_PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long the copies of a mirror may take to be the same: those of large disks are in a day.
+/// Time limit for syncing a mirror: a day is enough for large disks.
 const SYNC_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
-/// How often they are looked at.
-const SYNC_LOOK: Duration = Duration::from_millis(500);
+/// Interval between checks of a mirror's sync.
+const SYNC_POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 pub(super) fn build(step: &Lvm, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
     need_driver("device-mapper", "LVM", "dm-mod")?;
@@ -28,14 +28,14 @@ pub(super) fn build(step: &Lvm, site: &mut Site<'_>) -> Result<MadePaths, Cause>
     site.claim(&devices)?;
     let devices: Vec<String> = devices.iter().map(|device| device.to_string_lossy().into_owned()).collect();
     let group = group_of(&step.name);
-    if site.run(&lvm(LvmCommand::Look, &group, &devices)).is_ok() {
+    if site.run(&lvm(LvmCommand::Exists, &group, &devices)).is_ok() {
         return Err(Cause::field("name", &step.name, format!("the devices hold a volume group {group} already")));
     }
-    site.ahead(Undo::VolumeGroup { group: group.clone(), devices: devices.clone() })?;
+    site.record_undo(Undo::VolumeGroup { group: group.clone(), devices: devices.clone() })?;
     site.run_all(&commands(step, &group, &devices))?;
     let node = PathBuf::from(format!("/dev/{group}/{}", step.name));
     if !system::wait_until(NODE_PATIENCE, || node.exists()) {
-        // Where no udev made it.
+        // Creates the node if no udev did.
         site.run(&lvm(LvmCommand::MakeNodes, &group, &devices))?;
     }
     if !node.exists() {
@@ -48,16 +48,16 @@ pub(super) fn build(step: &Lvm, site: &mut Site<'_>) -> Result<MadePaths, Cause>
     Ok(vec![node])
 }
 
-/// Checks the step alone.
+/// Checks the step without building it.
 pub(super) fn check(step: &Lvm) -> Result<(), Cause> {
     if step.layout == LvmLayout::Thin && step.size.is_none() {
-        let expected = "a thin volume may be larger than its pool: say how large it is";
+        let expected = "a thin volume may be larger than its pool: set its size";
         return Err(Cause::field("size", "(nothing)", expected));
     }
     Ok(())
 }
 
-/// What is wrong with a volume over this many devices.
+/// Checks that the step fits this many devices.
 pub(crate) fn check_devices(step: &Lvm, devices: usize) -> Result<(), Cause> {
     if step.layout == LvmLayout::Mirror && devices < 2 {
         return Err(Cause::field("devices", devices, "a mirror has two devices or more"));
@@ -65,9 +65,9 @@ pub(crate) fn check_devices(step: &Lvm, devices: usize) -> Result<(), Cause> {
     Ok(())
 }
 
-/// Waits until the copies of a mirror are the same: what is measured before shares the devices with that.
+/// Waits until the copies of a mirror are in sync: measurements before that share the devices with the sync.
 fn wait_for_sync(group: &str, devices: &[String], site: &mut Site<'_>) -> Result<(), Cause> {
-    site.say(&format!("waiting until the copies of {group} are the same"));
+    site.say(&format!("waiting until the copies of {group} are in sync"));
     let begin = Instant::now();
     loop {
         let text = lvm(LvmCommand::Synced, group, devices).run(site.journal, site.stop)?;
@@ -77,14 +77,14 @@ fn wait_for_sync(group: &str, devices: &[String], site: &mut Site<'_>) -> Result
         }
         if begin.elapsed() > SYNC_TIMEOUT {
             let text =
-                format!("the copies of {group} are not the same after {} s: {}", SYNC_TIMEOUT.as_secs(), text.trim());
+                format!("the copies of {group} are not in sync after {} s: {}", SYNC_TIMEOUT.as_secs(), text.trim());
             return Err(Cause::Unavailable(text));
         }
-        site.wait(SYNC_LOOK)?;
+        site.wait(SYNC_POLL_INTERVAL)?;
     }
 }
 
-/// The group's name: nobody else's begins like this.
+/// Returns the name of the volume group. The prefix is Plumb's own.
 fn group_of(name: &str) -> String {
     format!("plumb_{name}")
 }
@@ -96,7 +96,7 @@ fn commands(step: &Lvm, group: &str, devices: &[String]) -> Vec<Command> {
         Some(bytes) => ["--size".to_owned(), format!("{}b", bytes.0)],
         None => ["--extents".to_owned(), share.to_owned()],
     };
-    // Old signatures in new volumes would be asked about.
+    // Otherwise lvm asks about old signatures in new volumes.
     let mut words: Vec<String> = ["--yes", "--wipesignatures", "n", "--name", &step.name].map(str::to_owned).into();
     match step.layout {
         LvmLayout::Linear => words.extend(size("100%FREE")),

@@ -1,4 +1,4 @@
-//! Arrays of the md driver. Source: mdadm(8), md(4), the kernel's `admin-guide/md.rst` for what /sys shows.
+//! Arrays of the md driver. Source: mdadm(8), md(4); the kernel's `admin-guide/md.rst` for the files in /sys.
 
 use super::driver::need_driver;
 use crate::command::{Command, word};
@@ -12,16 +12,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long a sync may take unless the step says otherwise: a large disk is done in a day.
+/// Default time limit for a sync: a day is enough for large disks.
 pub(super) const SYNC_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
-/// How often a sync is looked at.
-const LOOK: Duration = Duration::from_millis(200);
+/// Interval between checks of a sync.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// How often people hear of it.
-const TELL: Duration = Duration::from_secs(10);
+/// Interval between progress reports.
+const REPORT_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Minor numbers of arrays with plain names: md(4).
+/// Number of minor numbers for arrays with plain names: md(4).
 const NUMBERS: u32 = 512;
 
 pub(super) fn build(step: &Mdadm, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
@@ -33,10 +33,10 @@ pub(super) fn build(step: &Mdadm, site: &mut Site<'_>) -> Result<MadePaths, Caus
     let all = [members.as_slice(), &spares].concat();
     site.claim(&all)?;
     let array = free_array()?;
-    site.ahead(Undo::Md { device: array.clone(), members: all })?;
+    site.record_undo(Undo::Md { device: array.clone(), members: all })?;
     site.run(&command(step, level, &array, &members, &spares))?;
     site.own(&array);
-    // Where arrays start read-only until the first write (`md_mod.start_ro`), so does their sync.
+    // With `md_mod.start_ro`, arrays and their sync stay read-only until the first write.
     if Array::at(&array).text("array_state").as_deref() == Some("read-auto") {
         site.run(&Command::new("mdadm", ["--readwrite".to_owned(), word(&array)]))?;
     }
@@ -52,7 +52,7 @@ pub(super) fn build(step: &Mdadm, site: &mut Site<'_>) -> Result<MadePaths, Caus
     Ok(vec![array])
 }
 
-/// The levels that the lab builds, the fewest members of each, and whether they have something to sync.
+/// Supported levels, with the minimum number of members and whether they have redundancy to sync.
 const LEVELS: &[Level] = &[
     Level { name: "0", module: "raid0", members_min: 2, is_redundant: false, has_chunks: true },
     Level { name: "1", module: "raid1", members_min: 2, is_redundant: true, has_chunks: false },
@@ -62,18 +62,18 @@ const LEVELS: &[Level] = &[
     Level { name: "10", module: "raid10", members_min: 2, is_redundant: true, has_chunks: true },
 ];
 
-/// A level of RAID.
+/// A RAID level and its requirements.
 #[derive(Debug)]
 pub(crate) struct Level {
     pub(crate) name: &'static str,
-    /// The kernel's module that has it.
+    /// Kernel module that provides the level.
     pub(crate) module: &'static str,
     members_min: usize,
     is_redundant: bool,
     has_chunks: bool,
 }
 
-/// The level that a step means.
+/// Returns the level of a step.
 pub(crate) fn level(step: &Mdadm) -> Result<&'static Level, Cause> {
     let text = step.level.0.trim().to_ascii_lowercase();
     let name = text.strip_prefix("raid").unwrap_or(&text).trim_start_matches('-');
@@ -83,7 +83,7 @@ pub(crate) fn level(step: &Mdadm) -> Result<&'static Level, Cause> {
         .ok_or_else(|| Cause::field("level", &step.level, "write 0, 1, 4, 5, 6 or 10"))
 }
 
-/// What is wrong with an array of this many members.
+/// Checks that the step fits this many members.
 pub(crate) fn check(step: &Mdadm, level: &Level, members: usize) -> Result<(), Cause> {
     if members < level.members_min {
         let expected = format!("RAID {} has {} members or more", level.name, level.members_min);
@@ -114,7 +114,7 @@ pub(crate) fn check(step: &Mdadm, level: &Level, members: usize) -> Result<(), C
     Ok(())
 }
 
-/// The version of the superblock; a number in a study file has lost its last zero.
+/// Returns the version of the superblock. A number in a study file has lost its last zero.
 fn metadata(step: &Mdadm) -> &str {
     match step.metadata.as_ref().map(|metadata| metadata.0.as_str()) {
         None => "1.2",
@@ -123,7 +123,7 @@ fn metadata(step: &Mdadm) -> &str {
     }
 }
 
-/// The command that creates an array, and asks nothing (`--run`).
+/// Returns the command that creates an array without questions (`--run`).
 fn command(step: &Mdadm, level: &Level, array: &Path, members: &[PathBuf], spares: &[PathBuf]) -> Command {
     let kib = |bytes: plumb_workload::units::Bytes| bytes.0 / 1024;
     let mut words = vec![
@@ -142,7 +142,7 @@ fn command(step: &Mdadm, level: &Level, array: &Path, members: &[PathBuf], spare
     words.extend(step.chunk.map(|chunk| format!("--chunk={}", kib(chunk))));
     words.extend(step.layout.as_ref().map(|layout| format!("--layout={layout}")));
     if level.is_redundant {
-        // Said always: newer versions of mdadm ask otherwise.
+        // Always given: newer versions of mdadm ask otherwise.
         words.push(format!("--bitmap={}", step.bitmap.as_deref().unwrap_or("none")));
     }
     words.extend(step.size.map(|size| format!("--size={}", kib(size))));
@@ -160,17 +160,17 @@ fn free_array() -> Result<PathBuf, Cause> {
     Ok(PathBuf::from(format!("/dev/md{number}")))
 }
 
-/// What /sys shows of an array.
+/// The sysfs directory of an array.
 pub(super) struct Array {
     dir: PathBuf,
 }
 
-/// How far a sync is.
+/// Progress of a sync.
 #[derive(Debug, Clone, PartialEq)]
 enum Sync {
-    /// Nothing is to be done.
+    /// No sync is pending.
     Done,
-    /// What it does, `resync`, `recover`, and the share that is done where it is known.
+    /// The running action (`resync`, `recover`), and the share done if known.
     Going { what: String, share: Option<f64> },
 }
 
@@ -184,12 +184,12 @@ impl Array {
         system::text(&self.dir.join(file)).ok()
     }
 
-    /// How many members it lacks.
+    /// Returns the number of missing members.
     pub(super) fn degraded(&self) -> u64 {
         self.text("degraded").and_then(|text| text.parse().ok()).unwrap_or(0)
     }
 
-    /// The state of a member, `in_sync`, `faulty`; `None` when it is none.
+    /// Returns the state of a member, such as `in_sync` or `faulty`; `None` if it is not a member.
     pub(super) fn member(&self, device: &Path) -> Option<String> {
         let name = system::kernel_name(device).ok()?;
         self.text(&format!("dev-{name}/state"))
@@ -206,14 +206,14 @@ impl Array {
     }
 }
 
-/// `1024 / 4096`, in sectors.
+/// Parses `1024 / 4096`, in sectors.
 fn share(text: &str) -> Option<f64> {
     let (done, all) = text.split_once('/')?;
     let (done, all): (f64, f64) = (done.trim().parse().ok()?, all.trim().parse().ok()?);
     (all > 0.0).then_some(done / all)
 }
 
-/// Waits until an array syncs no more and lacks no more members than this.
+/// Waits until an array no longer syncs and lacks at most this many members.
 pub(super) fn wait_for_sync(
     array: &Path,
     degraded_max: u64,
@@ -222,7 +222,7 @@ pub(super) fn wait_for_sync(
 ) -> Result<(), Cause> {
     let shown = Array::at(array);
     let begin = Instant::now();
-    let mut told = begin;
+    let mut reported = begin;
     loop {
         let Sync::Going { what, share } = shown.sync(degraded_max) else { return Ok(()) };
         let share = share.map_or_else(String::new, |share| format!(", {:.0} % done", share * 100.0));
@@ -233,11 +233,11 @@ pub(super) fn wait_for_sync(
                 timeout.as_secs()
             )));
         }
-        if told.elapsed() >= TELL {
-            told = Instant::now();
+        if reported.elapsed() >= REPORT_INTERVAL {
+            reported = Instant::now();
             site.say(&format!("waiting for {}: {what}{share}", array.display()));
         }
-        site.wait(LOOK)?;
+        site.wait(POLL_INTERVAL)?;
     }
 }
 
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn arrays_are_created_as_the_step_says_and_nothing_is_asked() {
+    fn arrays_are_created_from_the_step_without_questions() {
         assert_eq!(
             line(r#", "level": 4, "chunk": "256k""#),
             "mdadm --create /dev/md0 --run --homehost=any --name=array --level=4 --metadata=1.2 --raid-devices=3 \
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn arrays_that_cannot_be_are_told() {
+    fn invalid_arrays_are_rejected() {
         let problem = |text: &str, members| {
             let step: Mdadm =
                 plumb_document::json::from_str(&format!(r#"{{"name": "a", "devices": "@d", {text}}}"#)).unwrap();
@@ -290,9 +290,9 @@ mod tests {
         assert!(problem(r#""level": 1, "bitmap": "/file""#, 2).contains("none or internal"));
     }
 
-    // Protects: an array is not taken for ready between its creation and the start of its sync.
+    // Protects: an array between its creation and the start of its sync is not considered ready.
     #[test]
-    fn an_array_is_ready_when_nothing_is_to_be_synced() {
+    fn an_array_is_ready_when_no_sync_is_pending() {
         let dir = tempfile::tempdir().unwrap();
         let array = Array { dir: dir.path().to_owned() };
         let write = |files: &[(&str, &str)]| {

@@ -9,10 +9,10 @@ use crate::system;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long a member that failed may still be in use by what was under way.
+/// Time limit for pending I/O to release a failed member.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How often removing is tried meanwhile.
+/// Attempts to remove the member within that time.
 const ATTEMPTS: u32 = 50;
 
 pub(super) fn degrade(step: &Degrade, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
@@ -50,7 +50,7 @@ pub(super) fn rebuild(step: &Rebuild, site: &mut Site<'_>) -> Result<MadePaths, 
     let member = site.claim_one("member", &step.member)?;
     let [zero, add] = rebuild_commands(&array, &member);
     match site.run(&zero) {
-        // It says so where there is no superblock.
+        // mdadm complains if there is no superblock.
         Ok(_) | Err(Cause::Command(CommandError::Failed { .. })) => {}
         Err(cause) => return Err(cause),
     }
@@ -69,13 +69,13 @@ fn degrade_commands(array: &Path, member: &Path) -> [Command; 2] {
 
 fn rebuild_commands(array: &Path, member: &Path) -> [Command; 2] {
     [
-        // A member that is known again would be brought up to date by the bitmap alone, and rebuild nothing.
+        // A known member would only be updated from the bitmap instead of rebuilt.
         Command::new("mdadm", ["--zero-superblock".to_owned(), "--force".to_owned(), word(member)]),
         Command::new("mdadm", ["--manage".to_owned(), word(array), "--add".to_owned(), word(member)]),
     ]
 }
 
-/// An array may be in use, so the write guard is not asked; only those that were built here are touched.
+/// Returns an array that was built here. An array may be in use, so the write guard cannot be asked.
 fn own_array(name: &str, site: &Site<'_>) -> Result<PathBuf, Cause> {
     let array = site.resolve_one("array", name)?;
     if site.is_own(&array) {
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_member_fails_before_it_is_removed_and_comes_back_as_a_stranger() {
+    fn a_member_fails_before_removal_and_returns_as_a_new_device() {
         let (array, member) = (Path::new("/dev/md0"), Path::new("/dev/vdc"));
         let lines = degrade_commands(array, member).map(|command| command.to_string());
         assert_eq!(lines, ["mdadm --manage /dev/md0 --fail /dev/vdc", "mdadm --manage /dev/md0 --remove /dev/vdc"]);

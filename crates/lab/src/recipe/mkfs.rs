@@ -16,7 +16,6 @@ pub(super) fn build(step: &Mkfs, site: &mut Site<'_>) -> Result<MadePaths, Cause
     mount::mount(&point, site)
 }
 
-/// What makes the file system.
 pub(crate) fn command(step: &Mkfs, device: &Path) -> Result<Command, Cause> {
     let Some(maker) = maker(&step.fs) else {
         let known: Vec<&str> = MAKERS.iter().map(|maker| maker.fs).collect();
@@ -25,8 +24,9 @@ pub(crate) fn command(step: &Mkfs, device: &Path) -> Result<Command, Cause> {
     Ok(Command::new(maker.program, maker.quiet.iter().copied()).args(options(step)).arg(device.to_string_lossy()))
 }
 
-/// ext4 is made whole, journal and inode tables, where the step does not say otherwise of either: what mkfs leaves to the
-/// kernel is written while the first runs are measured. Source: mke2fs(8), `-E`, of which the last one counts.
+/// Returns mkfs options. Makes ext4 initialize its journal and inode tables fully, unless the step sets these
+/// options. Otherwise the kernel would write them during the first measurements. Source: mke2fs(8), `-E`, of
+/// which the last one counts.
 fn options(step: &Mkfs) -> Vec<String> {
     let mut options = step.options.clone();
     if !matches!(step.fs.as_str(), "ext2" | "ext3" | "ext4") {
@@ -34,12 +34,12 @@ fn options(step: &Mkfs) -> Vec<String> {
     }
     let unsaid = ["lazy_itable_init", "lazy_journal_init"]
         .into_iter()
-        .filter(|setting| !step.options.iter().any(|said| said.contains(setting)));
+        .filter(|setting| !step.options.iter().any(|option| option.contains(setting)));
     let whole = unsaid.map(|setting| format!("{setting}=0")).collect::<Vec<_>>().join(",");
     if whole.is_empty() {
         return options;
     }
-    match options.iter().rposition(|said| said == "-E").and_then(|at| options.get_mut(at + 1)) {
+    match options.iter().rposition(|option| option == "-E").and_then(|at| options.get_mut(at + 1)) {
         Some(extended) => extended.push_str(&format!(",{whole}")),
         None => options.extend(["-E".to_owned(), whole]),
     }
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn each_file_system_has_its_tool_which_neither_talks_nor_asks() {
+    fn each_file_system_has_a_quiet_tool_without_questions() {
         let line = |text: &str| command(&step(text), Path::new("/dev/md0")).map(|command| command.to_string());
         assert_eq!(
             line(r#"{"fs": "ext3", "device": "@a", "options": ["-O", "none,has_journal", "-I", "128"]}"#).unwrap(),

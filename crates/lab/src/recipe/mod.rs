@@ -1,4 +1,4 @@
-//! Recipes: how each kind of step is built, and what is written ahead to undo it. Command lines are made by pure functions.
+//! Recipes: how to build and undo each kind of step. Pure functions make the command lines.
 
 mod age;
 pub(crate) mod btrfs;
@@ -32,7 +32,7 @@ use crate::site::Site;
 use crate::step::Step;
 use std::path::Path;
 
-/// Builds one step; what it made is known by its name from here on.
+/// Builds one step and registers what it made under its name.
 pub(crate) fn build(step: &Step, site: &mut Site<'_>) -> Result<(), Cause> {
     site.check_stop()?;
     if let Some(name) = step.name() {
@@ -75,7 +75,7 @@ pub(crate) fn build(step: &Step, site: &mut Site<'_>) -> Result<(), Cause> {
     Ok(())
 }
 
-/// Checks a step alone, whatever it is built on.
+/// Checks a step alone, without the devices that it is built on.
 pub(crate) fn check(step: &Step) -> Result<(), Cause> {
     match step {
         Step::Loop(step) => loops::check(step),

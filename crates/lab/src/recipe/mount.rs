@@ -1,4 +1,4 @@
-//! Mounts, and the directories that they are mounted on.
+//! Mounts and their mount points.
 
 use crate::command::{Command, CommandError};
 use crate::error::Cause;
@@ -16,29 +16,29 @@ pub(super) fn build(step: &Mount, site: &mut Site<'_>) -> Result<MadePaths, Caus
     mount(&request, site)
 }
 
-/// What is to be mounted where.
+/// Arguments of a mount.
 pub(super) struct Request<'a> {
-    /// A device, or the name of something that is none.
+    /// A device, or a pseudo-device name such as `overlay`.
     pub(super) source: &'a Path,
-    /// Found out when absent.
+    /// File system type; detected if `None`.
     pub(super) fs: Option<&'a str>,
-    /// Where, as the study says it.
+    /// Mount point as the study writes it.
     pub(super) target: &'a str,
-    /// Each may hold several, separated by commas.
+    /// Each entry may hold several options, separated by commas.
     pub(super) options: &'a [String],
 }
 
-/// Mounts; the mount point is made where it is missing.
+/// Mounts a file system. Creates the mount point if it is missing.
 pub(super) fn mount(request: &Request<'_>, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
     let target = mount_point(request.target, site)?;
-    // As the kernel will show it: the name behind a link may be another's after a reboot.
+    // Record the name that the kernel will show: a link may point to another device after a reboot.
     let source = match system::device_number(request.source) {
         Some(_) => {
             fs::canonicalize(request.source).map_err(Cause::io(format!("resolve {}", request.source.display())))?
         }
         None => request.source.to_owned(),
     };
-    site.ahead(Undo::Mount { target: target.clone(), source: source.clone() })?;
+    site.record_undo(Undo::Mount { target: target.clone(), source: source.clone() })?;
     let command = command(&Request { source: &source, ..*request }, &target);
     site.run(&command).map_err(|cause| explain(cause, request.fs))?;
     Ok(vec![target])
@@ -55,19 +55,19 @@ fn command(request: &Request<'_>, target: &Path) -> Command {
     command.arg("--").arg(request.source.to_string_lossy()).arg(target.to_string_lossy())
 }
 
-/// The directory to mount on: made where it is missing; never one in which something would be hidden.
+/// Returns the mount point, created if missing. Never one whose contents would be hidden.
 fn mount_point(text: &str, site: &mut Site<'_>) -> Result<PathBuf, Cause> {
     let target = check_mount_point(text)?;
     let mut missing: Vec<&Path> = target.ancestors().take_while(|path| !path.exists()).collect();
     missing.reverse();
     for path in &missing {
-        site.ahead(Undo::MountPoint { path: path.to_path_buf() })?;
+        site.record_undo(Undo::MountPoint { path: path.to_path_buf() })?;
         fs::create_dir(path).map_err(Cause::io(format!("make {}", path.display())))?;
     }
     Ok(target)
 }
 
-/// Where something would be mounted, its links followed, and that nothing would be hidden there.
+/// Returns the mount point with links resolved, and checks that the mount would hide nothing.
 pub(crate) fn check_mount_point(text: &str) -> Result<PathBuf, Cause> {
     let field = |expected: String| Cause::field("mount", text, expected);
     if !text.starts_with('/') {
@@ -95,7 +95,7 @@ pub(crate) fn check_mount_point(text: &str) -> Result<PathBuf, Cause> {
     Ok(target)
 }
 
-/// Says which kernel lacks what.
+/// Explains an error with the kernel's missing file system.
 fn explain(cause: Cause, fs: Option<&str>) -> Cause {
     let Cause::Command(CommandError::Failed { command, stderr, .. }) = &cause else { return cause };
     let release = system::text(Path::new("/proc/sys/kernel/osrelease")).unwrap_or_default();

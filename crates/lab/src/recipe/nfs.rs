@@ -1,4 +1,4 @@
-//! A directory of this host, exported by NFS to itself and mounted again. Source: exportfs(8), nfs(5).
+//! Exports a directory of this host by NFS to itself and mounts it. Source: exportfs(8), nfs(5).
 
 use super::mount;
 use crate::command::{self, Command};
@@ -10,14 +10,14 @@ use crate::undo::Undo;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// How it is exported when the step does not say it: what is measured is the protocol, not who may.
+/// Default export options: the protocol is under test, not access control.
 const EXPORT_OPTIONS: [&str; 4] = ["rw", "no_root_squash", "sync", "insecure"];
 
 pub(super) fn build(step: &Nfs, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
     available()?;
     let directory = site.resolve_one("directory", &step.directory)?;
     let directory = fs::canonicalize(&directory).map_err(Cause::io(format!("resolve {}", directory.display())))?;
-    site.ahead(Undo::Export { directory: directory.to_string_lossy().into_owned() })?;
+    site.record_undo(Undo::Export { directory: directory.to_string_lossy().into_owned() })?;
     site.run(&export(step, &directory))?;
     let source = PathBuf::from(client_of(&directory.to_string_lossy()));
     let request =
@@ -28,18 +28,18 @@ pub(super) fn build(step: &Nfs, site: &mut Site<'_>) -> Result<MadePaths, Cause>
 fn export(step: &Nfs, directory: &Path) -> Command {
     let options = match step.export_options.as_slice() {
         [] => EXPORT_OPTIONS.join(","),
-        said => said.join(","),
+        chosen => chosen.join(","),
     };
     Command::new("exportfs", ["-o", &options]).arg(client_of(&directory.to_string_lossy()))
 }
 
-/// Whether this host serves NFS now; starting a server is its administrator's.
+/// Checks that this host serves NFS. Starting a server is left to its administrator.
 fn available() -> Result<(), Cause> {
     if command::find("exportfs").is_none() || command::find("mount.nfs").is_none() {
         let text = "this host has no NFS server or client; on Debian: apt install nfs-kernel-server nfs-common";
         return Err(Cause::Unavailable(text.to_owned()));
     }
-    // nfsd(7): it is mounted where the server runs, and tells how many threads serve.
+    // nfsd(7) is mounted if the server runs, and reports the number of threads.
     let threads = fs::read_to_string("/proc/fs/nfsd/threads").unwrap_or_default();
     if threads.trim().parse::<u32>().unwrap_or(0) == 0 {
         let text = "no NFS server runs on this host (/proc/fs/nfsd/threads is missing or 0); start it: systemctl start \

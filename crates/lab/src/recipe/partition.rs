@@ -11,13 +11,13 @@ use plumb_workload::units::Bytes;
 use std::path::Path;
 use std::time::Duration;
 
-/// How long nodes of partitions are waited for.
+/// Time limit for the nodes of partitions to appear.
 const NODE_PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a table may take at the end of the device: the copy of a GPT is 33 sectors long, of up to 4 KiB.
+/// Space for a table at the end of the device: the copy of a GPT takes 33 sectors of up to 4 KiB.
 const TABLE_BYTES: u64 = 33 * 4096;
 
-/// The size that stands for all that is left.
+/// Word for a partition that takes the rest of the disk.
 const REST: &str = "rest";
 
 pub(super) fn build(step: &Partition, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
@@ -27,7 +27,7 @@ pub(super) fn build(step: &Partition, site: &mut Site<'_>) -> Result<MadePaths, 
     let sector: u64 = system::text(&queue).ok().and_then(|text| text.parse().ok()).unwrap_or(512);
     let layout = layout(step, bytes, sector)?;
     let serial = guard::serials(&disk).ok().and_then(|serials| serials.into_iter().next()).unwrap_or_default();
-    site.ahead(Undo::Partitions { device: disk.clone(), serial })?;
+    site.record_undo(Undo::Partitions { device: disk.clone(), serial })?;
     site.run_all(&commands(step, &layout, sector, &disk))?;
     let count = layout.len();
     let is_there = || {
@@ -47,14 +47,14 @@ pub(super) fn build(step: &Partition, site: &mut Site<'_>) -> Result<MadePaths, 
     Ok(made)
 }
 
-/// Where a partition lies, bytes.
+/// Position of a partition in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Extent {
     start: u64,
     bytes: u64,
 }
 
-/// Sizes of the partitions of a disk that is this large and has sectors of 512 bytes.
+/// Returns the sizes of the partitions on a disk of this size with sectors of 512 bytes.
 pub(crate) fn sizes(step: &Partition, disk_bytes: u64) -> Result<Vec<u64>, Cause> {
     Ok(layout(step, disk_bytes, 512)?.into_iter().map(|extent| extent.bytes).collect())
 }
@@ -64,7 +64,7 @@ fn layout(step: &Partition, disk_bytes: u64, sector: u64) -> Result<Vec<Extent>,
     if align < sector || !align.is_multiple_of(sector) {
         return Err(Cause::field("align", Bytes(align), format!("write a multiple of the sector size, {sector}")));
     }
-    // The table itself lies in front.
+    // The table itself comes first.
     let first = align.max((1 << 20_u64).min(TABLE_BYTES)).next_multiple_of(align);
     let end = disk_bytes.saturating_sub(TABLE_BYTES) / align * align;
     let whole = [crate::step::Word::from(REST)];
@@ -103,8 +103,8 @@ fn commands(step: &Partition, layout: &[Extent], sector: u64, disk: &Path) -> Ve
         script.push_str(&format!("start={}, size={}\n", start / sector, bytes / sector));
     }
     vec![
-        // What lay there before shows through otherwise; the kernel is told by partx, which knows the table even where the
-        // kernel does not.
+        // Wipe old signatures, which would show through otherwise. partx informs the kernel: it reads the table
+        // even if the kernel cannot.
         Command::new("sfdisk", ["--quiet", "--no-reread", "--no-tell-kernel", "--wipe", "always", "--wipe-partitions"])
             .args(["always".to_owned(), word(disk)])
             .stdin(script),
@@ -128,14 +128,14 @@ mod tests {
         assert_eq!(found[1], Extent { start: 11 * mib, bytes: 1000 << 10 });
         assert_eq!(found[2].start, 12 * mib);
         assert!(found[2].start + found[2].bytes < 64 * mib);
-        // As old tools had it: at sector 63, which no disk of 4 KiB sectors likes.
+        // Old tools start at sector 63, which is misaligned on a disk with 4 KiB sectors.
         let old = layout(&step(r#", "align": 32256"#), 64 * mib, 512).unwrap();
         assert_eq!(old[0].start % 32256, 0);
         assert_ne!(old[0].start % 4096, 0);
     }
 
     #[test]
-    fn what_does_not_fit_is_told() {
+    fn oversized_partitions_are_rejected() {
         for (text, word) in [
             (r#", "sizes": ["100MiB"]"#, "does not fit"),
             (r#", "sizes": ["rest", "1MiB"]"#, "only the last"),

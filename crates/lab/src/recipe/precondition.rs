@@ -1,5 +1,5 @@
-//! A device that has been written to from end to end. Source: SNIA, "Solid State Storage Performance Test Specification", which
-//! writes twice the capacity sequentially before it measures.
+//! Preconditions a device by writing it from end to end. Source: SNIA, "Solid State Storage Performance Test
+//! Specification", which writes twice the capacity sequentially before it measures.
 
 use crate::error::Cause;
 use crate::site::{MadePaths, Site};
@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 
 const PASSES: u64 = 2;
 
-/// How often people hear of it.
-const TELL: Duration = Duration::from_secs(10);
+/// Interval between progress reports.
+const REPORT_INTERVAL: Duration = Duration::from_secs(10);
 
-/// What direct I/O to any device is aligned to.
+/// Alignment of direct I/O that any device accepts.
 const ALIGN: usize = 4096;
 
 pub(super) fn build(step: &Precondition, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
@@ -34,7 +34,7 @@ pub(super) fn build(step: &Precondition, site: &mut Site<'_>) -> Result<MadePath
     Ok(vec![])
 }
 
-/// Checks the step alone; returns the bytes of each write.
+/// Checks the step without building it. Returns the size of each write in bytes.
 pub(super) fn check(step: &Precondition) -> Result<u64, Cause> {
     let block = step.block.map_or(1 << 20, |block| block.0);
     if block == 0 || !block.is_multiple_of(ALIGN as u64) || block > 64 << 20 {
@@ -46,7 +46,7 @@ pub(super) fn check(step: &Precondition) -> Result<u64, Cause> {
 
 fn overwrite(device: &Path, block: usize, mut rng: Rng, pass: u64, site: &mut Site<'_>) -> Result<(), Cause> {
     let serials = guard::serials(device).map_err(Cause::io(format!("read the serial of {}", device.display())))?;
-    // It was claimed a moment ago.
+    // Claimed a moment ago.
     let guard =
         write_guard(Permissions { allow: serials.into_iter().map(Allow::Serial).collect(), ..Permissions::default() });
     let opened = guard.open_device(device, None, IoMode::Direct)?;
@@ -54,11 +54,11 @@ fn overwrite(device: &Path, block: usize, mut rng: Rng, pass: u64, site: &mut Si
     let mut buffer = vec![0; block + ALIGN];
     let start = buffer.as_ptr().align_offset(ALIGN);
     let buffer = &mut buffer[start..start + block];
-    let (mut at, mut told) = (0, Instant::now());
+    let (mut at, mut reported) = (0, Instant::now());
     while at < bytes {
         site.check_stop()?;
-        if told.elapsed() >= TELL {
-            told = Instant::now();
+        if reported.elapsed() >= REPORT_INTERVAL {
+            reported = Instant::now();
             site.say(&format!("overwriting {}, pass {pass}: {} % done", device.display(), at * 100 / bytes));
         }
         for word in buffer.chunks_exact_mut(8) {

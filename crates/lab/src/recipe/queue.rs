@@ -1,5 +1,5 @@
-//! Settings of a device's queue. Source: the kernel's `ABI/stable/sysfs-block`. They destroy nothing, so any device may have
-//! them; each gets its old value back.
+//! Settings of a device's queue. Source: the kernel's `ABI/stable/sysfs-block`. They destroy nothing, so they may be
+//! set on any device. Undoing the step restores the old values.
 
 use crate::error::Cause;
 use crate::site::{MadePaths, Site};
@@ -12,7 +12,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The setting that gives others new values when it changes.
+/// Changing this setting resets others.
 const SCHEDULER: &str = "scheduler";
 
 pub(super) fn build(step: &QueueSettings, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
@@ -32,15 +32,15 @@ pub(super) fn readahead(step: &Readahead, site: &mut Site<'_>) -> Result<MadePat
     Ok(vec![])
 }
 
-/// Checks the step alone.
+/// Checks the step without building it.
 pub(super) fn check(step: &QueueSettings) -> Result<(), Cause> {
     if step.set.is_empty() {
-        return Err(Cause::field("set", "{}", "say what is to be set"));
+        return Err(Cause::field("set", "{}", "list the settings"));
     }
     step.set.iter().try_for_each(|(name, value)| path(Path::new("queue"), name, value).map(drop))
 }
 
-/// The same, of a read-ahead.
+/// Checks a read-ahead step without building it.
 pub(super) fn check_readahead(step: &Readahead) -> Result<(), Cause> {
     if !step.size.0.is_multiple_of(1024) {
         return Err(Cause::field("size", step.size, "write whole KiB"));
@@ -51,23 +51,23 @@ pub(super) fn check_readahead(step: &Readahead) -> Result<(), Cause> {
 fn set_all(device: &Path, set: &BTreeMap<String, Word>, site: &mut Site<'_>) -> Result<(), Cause> {
     let queue = queue_dir(device)?;
     let settings = in_order(set);
-    // Undone in reverse: the scheduler gets its old value first, and then the others theirs.
+    // Undos run in reverse: the scheduler is restored first, then the others.
     for (name, value) in settings.iter().rev() {
         let path = path(&queue, name, value)?;
         let old = setting_now(&path).map_err(|error| unknown(&queue, name, value, error))?;
-        site.ahead(Undo::Setting { path, value: old })?;
+        site.record_undo(Undo::Setting { path, value: old })?;
     }
     settings.iter().try_for_each(|(name, value)| write(&queue.join(name), name, value))
 }
 
-/// A partition shares the queue of its disk.
+/// Returns the queue directory. A partition shares the queue of its disk.
 fn queue_dir(device: &Path) -> Result<PathBuf, Cause> {
     let dir = system::sys_dir(device).map_err(Cause::io(format!("find {} in /sys", device.display())))?;
     let disk = if dir.join("partition").exists() { dir.parent().unwrap_or(&dir).to_owned() } else { dir };
     Ok(disk.join("queue"))
 }
 
-/// The scheduler first: it gives the number of requests a new value.
+/// Returns the settings with the scheduler first: it resets the number of requests.
 fn in_order(set: &BTreeMap<String, Word>) -> Vec<(&str, &Word)> {
     let mut all: Vec<(&str, &Word)> = set.iter().map(|(name, value)| (name.as_str(), value)).collect();
     all.sort_by_key(|(name, _)| *name != SCHEDULER);
@@ -97,29 +97,25 @@ fn unknown(queue: &Path, name: &str, value: &Word, error: io::Error) -> Cause {
     Cause::field("set", format!("{name} = {value}"), format!("the queue has no `{name}`, but {}", known.join(", ")))
 }
 
-/// Writes a setting of the kernel, which must have it then: it may round a number, and what is measured would be another
-/// thing than what was asked.
+/// Writes a kernel setting and checks the result: the kernel may round a number, and the measurement would differ
+/// from the one asked for.
 pub(super) fn write(path: &Path, name: &str, value: &Word) -> Result<(), Cause> {
-    let said = format!("{name} = {value}");
+    let setting = format!("{name} = {value}");
     write_setting(path, &value.0).map_err(|error| {
         let now = system::text(path).unwrap_or_default();
-        Cause::field("set", &said, format!("the kernel rejects it ({error}); {} shows `{now}`", path.display()))
+        Cause::field("set", &setting, format!("the kernel rejects it ({error}); {} shows `{now}`", path.display()))
     })?;
     let now = setting_now(path).map_err(Cause::io(format!("read {}", path.display())))?;
     if !is_same(&now, &value.0) {
-        return Err(Cause::field(
-            "set",
-            &said,
-            format!("the kernel made `{now}` of it; write that, if it is what you mean"),
-        ));
+        return Err(Cause::field("set", &setting, format!("the kernel set it to `{now}`; write that if you mean it")));
     }
     Ok(())
 }
 
-fn is_same(now: &str, asked: &str) -> bool {
+fn is_same(now: &str, requested: &str) -> bool {
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     // -1 asks for the kernel's own choice.
-    asked.trim() == "-1" || words(now) == words(asked)
+    requested.trim() == "-1" || words(now) == words(requested)
 }
 
 #[cfg(test)]
@@ -144,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_made_of_a_value_is_compared_by_words() {
+    fn values_are_compared_by_words() {
         assert!(is_same("4096\t87380\t6291456", "4096 87380 6291456"));
         assert!(is_same("2000", "-1"));
         assert!(!is_same("4", "3"));

@@ -1,4 +1,4 @@
-//! Settings of the kernel. Source: sysctl(8), the kernel's `admin-guide/sysctl/`. Each gets its old value back.
+//! Kernel settings. Source: sysctl(8), the kernel's `admin-guide/sysctl/`. Undoing the step restores the old values.
 
 use super::queue;
 use crate::error::Cause;
@@ -8,28 +8,29 @@ use crate::system;
 use crate::undo::Undo;
 use std::path::PathBuf;
 
-/// Settings of which one being set makes the other 0, which it cannot be set to: `admin-guide/sysctl/vm.rst`.
+/// Pairs of settings of which setting one clears the other to 0, a value that
+/// cannot be written: `admin-guide/sysctl/vm.rst`.
 const COUNTERPARTS: [[&str; 2]; 2] =
     [["vm.dirty_bytes", "vm.dirty_ratio"], ["vm.dirty_background_bytes", "vm.dirty_background_ratio"]];
 
 pub(super) fn build(step: &Sysctl, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
     check(step)?;
     for (name, value) in &step.set {
-        let said = || format!("{name} = {value}");
+        let setting = || format!("{name} = {value}");
         let path = known_path(name, value)?;
-        let old =
-            system::text(&path).map_err(|error| Cause::field("set", said(), format!("{}: {error}", path.display())))?;
+        let old = system::text(&path)
+            .map_err(|error| Cause::field("set", setting(), format!("{}: {error}", path.display())))?;
         let (path_old, old) = to_restore(name, path.clone(), old);
-        site.ahead(Undo::Setting { path: path_old, value: old })?;
+        site.record_undo(Undo::Setting { path: path_old, value: old })?;
         queue::write(&path, name, value)?;
     }
     Ok(vec![])
 }
 
-/// Checks the step alone.
+/// Checks the step without building it.
 pub(super) fn check(step: &Sysctl) -> Result<(), Cause> {
     if step.set.is_empty() {
-        return Err(Cause::field("set", "{}", "say what is to be set"));
+        return Err(Cause::field("set", "{}", "list the settings"));
     }
     step.set.iter().try_for_each(|(name, value)| known_path(name, value).map(drop))
 }
@@ -40,7 +41,8 @@ fn known_path(name: &str, value: &Word) -> Result<PathBuf, Cause> {
     })
 }
 
-/// Dots divide a name; where a part of it has one (`net.ipv4.conf.eth0/1`), a slash stands for it.
+/// Converts a name to a path. Dots separate its parts; a slash stands for a dot
+/// within a part (`net.ipv4.conf.eth0/1`).
 fn path_of(name: &str) -> Option<PathBuf> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     let parts = name.split('.').map(|part| part.replace('/', "."));
@@ -50,7 +52,7 @@ fn path_of(name: &str) -> Option<PathBuf> {
         .then(|| parts.iter().fold(PathBuf::from("/proc/sys"), |path, part| path.join(part)))
 }
 
-/// What is written to have the old value again: the other one of two, where that is the one that counts.
+/// Returns the setting to write for the old value: the other one of a pair, if that one was in effect.
 fn to_restore(name: &str, path: PathBuf, old: String) -> (PathBuf, String) {
     let other = COUNTERPARTS.iter().find_map(|[a, b]| match name {
         _ if name == *a => Some(*b),
@@ -81,9 +83,9 @@ mod tests {
         }
     }
 
-    // Protects: a threshold in bytes whose old value is "none" (0) is undone by the ratio that counted before.
+    // Protects: a threshold in bytes whose old value is "none" (0) is undone by the ratio that was in effect.
     #[test]
-    fn of_two_settings_the_one_that_counts_is_restored() {
+    fn the_effective_setting_of_a_pair_is_restored() {
         let path = |name| path_of(name).unwrap();
         let (restored, value) = to_restore("vm.dirty_bytes", path("vm.dirty_bytes"), "0".to_owned());
         assert_eq!(restored, path("vm.dirty_ratio"));

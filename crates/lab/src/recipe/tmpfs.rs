@@ -7,7 +7,7 @@ use crate::step::Tmpfs;
 use std::path::Path;
 
 pub(super) fn build(step: &Tmpfs, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
-    // No size would mean half of the memory.
+    // Without a size, tmpfs takes half of the memory.
     if step.size.0 == 0 {
         return Err(Cause::field("size", step.size, "write a size above 0"));
     }
@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn its_size_is_said_in_bytes() {
+    fn its_size_is_in_bytes() {
         let step: Tmpfs =
             plumb_document::json::from_str(r#"{"size": "1MiB", "mount": "/m", "options": ["huge=never"]}"#).unwrap();
         assert_eq!(options(&step), ["size=1048576", "huge=never"]);

@@ -1,4 +1,4 @@
-//! Changes to ext2, ext3 and ext4. Source: tune2fs(8), e2fsck(8), ext4(5). What is changed goes with the device's content.
+//! Changes to ext2, ext3 and ext4. Source: tune2fs(8), e2fsck(8), ext4(5). Not undone: the device's content is wiped.
 
 use crate::command::{Command, word};
 use crate::error::Cause;
@@ -6,7 +6,7 @@ use crate::site::{MadePaths, Site};
 use crate::step::{ExtKind, Tune};
 use std::path::Path;
 
-/// e2fsck ends with 1 when it has put something right.
+/// Exit code of e2fsck after it corrected errors.
 const CORRECTED: i32 = 1;
 
 pub(super) fn build(step: &Tune, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
@@ -16,10 +16,10 @@ pub(super) fn build(step: &Tune, site: &mut Site<'_>) -> Result<MadePaths, Cause
     Ok(vec![])
 }
 
-/// Checks the step alone.
+/// Checks the step without building it.
 pub(super) fn check(step: &Tune) -> Result<(), Cause> {
     if step.to.is_none() && step.options.is_empty() {
-        return Err(Cause::field("to", "(nothing)", "say what it becomes, or `options` of tune2fs"));
+        return Err(Cause::field("to", "(nothing)", "name the new kind, or `options` of tune2fs"));
     }
     Ok(())
 }
@@ -32,8 +32,9 @@ fn commands(step: &Tune, device: &Path) -> Vec<Command> {
     });
     let features = features.map(|features| Command::new("tune2fs", ["-O", features, &word(device)]));
     let options = (!step.options.is_empty()).then(|| Command::new("tune2fs", &step.options).arg(word(device)));
-    // Several features are only right after a check, and all mount faster: it costs nothing that would be measured.
-    let check = Command::new("e2fsck", ["-f", "-p", &word(device)]).up_to_code(CORRECTED);
+    // Several features are valid only after a check, and a checked file system mounts faster.
+    // The check is not measured.
+    let check = Command::new("e2fsck", ["-f", "-p", &word(device)]).accept_up_to(CORRECTED);
     features.into_iter().chain(options).chain([check]).collect()
 }
 
@@ -42,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn conversions_are_those_of_the_manual_and_are_checked() {
+    fn conversions_follow_the_manual_and_end_with_a_check() {
         let lines = |text: &str| -> Vec<String> {
             let step: Tune = plumb_document::json::from_str(&format!(r#"{{"device": "@d", {text}}}"#)).unwrap();
             commands(&step, Path::new("/dev/a")).iter().map(Command::to_string).collect()

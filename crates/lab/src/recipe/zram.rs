@@ -12,7 +12,7 @@ use std::time::Duration;
 
 const CONTROL: &str = "/sys/class/zram-control";
 
-/// How many at most.
+/// Maximum number of devices.
 const COUNT_MAX: u64 = 64;
 
 pub(super) fn build(step: &Zram, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
@@ -27,7 +27,7 @@ pub(super) fn build(step: &Zram, site: &mut Site<'_>) -> Result<MadePaths, Cause
     (0..count).map(|_| add(step, site)).collect()
 }
 
-/// Checks the step alone.
+/// Checks the step without building it.
 pub(super) fn check(step: &Zram) -> Result<(), Cause> {
     let count = step.count.map_or(1, |count| count.0);
     if !(1..=COUNT_MAX).contains(&count) {
@@ -56,23 +56,22 @@ fn add(step: &Zram, site: &mut Site<'_>) -> Result<PathBuf, Cause> {
     Ok(node)
 }
 
-/// A new device. Its number comes from the kernel; what will undo it is written down before, for the lowest free number, which
-/// is the one that it gives.
+/// Adds a device. The kernel picks the lowest free number, so the undo for that number is recorded first.
 fn hot_add(site: &mut Site<'_>) -> Result<u32, Cause> {
     let expected = (0..).find(|number| !Path::new(&format!("/sys/block/zram{number}")).exists()).unwrap_or(0);
-    let id = site.ahead(Undo::Zram { number: expected })?;
+    let id = site.record_undo(Undo::Zram { number: expected })?;
     let action = || Cause::io(format!("add a device by {CONTROL}/hot_add"));
     let text = system::text(&Path::new(CONTROL).join("hot_add")).map_err(action())?;
     let number = text.parse().map_err(std::io::Error::other).map_err(action())?;
     if number != expected {
-        // Somebody else took it in between.
-        site.ahead(Undo::Zram { number })?;
+        // Another program took the number in between.
+        site.record_undo(Undo::Zram { number })?;
         site.cancel(id)?;
     }
     Ok(number)
 }
 
-/// What is written where, in this order: the algorithm cannot be chosen once the size is.
+/// Returns the settings in the order to write them: the algorithm is fixed once the size is set.
 fn settings(step: &Zram, number: u32) -> Vec<(PathBuf, String)> {
     let dir = PathBuf::from(format!("/sys/block/zram{number}"));
     let algorithm = step.algorithm.iter().map(|algorithm| (dir.join("comp_algorithm"), algorithm.clone()));
@@ -86,8 +85,8 @@ mod tests {
     #[test]
     fn the_algorithm_is_chosen_before_the_size() {
         let step: Zram = plumb_document::json::from_str(r#"{"size": "64MiB", "algorithm": "zstd"}"#).unwrap();
-        let said = settings(&step, 3);
-        assert_eq!(said[0], ("/sys/block/zram3/comp_algorithm".into(), "zstd".to_owned()));
-        assert_eq!(said[1], ("/sys/block/zram3/disksize".into(), "67108864".to_owned()));
+        let written = settings(&step, 3);
+        assert_eq!(written[0], ("/sys/block/zram3/comp_algorithm".into(), "zstd".to_owned()));
+        assert_eq!(written[1], ("/sys/block/zram3/disksize".into(), "67108864".to_owned()));
     }
 }

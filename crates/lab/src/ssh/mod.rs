@@ -23,17 +23,17 @@ use trouble::Trouble;
 /// A machine that is reached by ssh.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SshSpec {
-    /// Where it is, in ssh's words: `root@box`, or a name of the user's `ssh_config`.
+    /// Destination for ssh: `root@box`, or a name of the user's `ssh_config`.
     pub to: String,
-    /// A command that boots the system that is meant, run on whichever is up.
+    /// Command that boots the wanted system, run on whichever system is up.
     pub boot: Option<String>,
-    /// The kernel that must run there: a release such as `6.1`, or the beginning of one. Any when absent.
+    /// Kernel that must run there: a release such as `6.1`, or a prefix of one. `None` accepts any.
     pub kernel: Option<String>,
-    /// The Plumb that is copied there; when absent, the one for all other machines.
+    /// Plumb binary to copy there; `None` uses the one for all other machines.
     pub agent: Option<PathBuf>,
 }
 
-/// What ssh is told beside the user's own settings: it asks nothing, and notices within 20 s that the other side is gone.
+/// Options in addition to the user's own settings. ssh must ask nothing, and must notice a lost peer within 20 s.
 const OPTIONS: [&str; 9] = [
     "-T",
     "-o",
@@ -46,31 +46,31 @@ const OPTIONS: [&str; 9] = [
     "ServerAliveCountMax=4",
 ];
 
-/// After so many seconds without a sign of life the far agent takes down what it built and ends.
+/// Seconds of silence after which the remote agent takes down what it built and exits.
 const SILENCE_S: u32 = 20;
 
-/// What the far shell says when it has the program.
+/// Printed by the remote shell once it has the program.
 const COPIED: &str = "plumb: copied";
 
-/// Lines of what ssh says on standard error that are kept.
+/// Lines of ssh's standard error that are kept.
 const TAIL_LINES: usize = 20;
 
-/// How long an agent that starts may take to answer, over a slow link.
+/// Time limit for a starting agent to answer, over a slow link.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long the far end may take to take down what it built and end.
+/// Time limit for the remote end to take down what it built and exit.
 const BYE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A program that has lost its input ends within this time.
+/// A program that has lost its input exits within this time.
 const FAREWELL: Duration = Duration::from_secs(10);
 
-/// How long a boot may take.
+/// Time limit for a boot.
 const BOOT_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
-/// How often it is asked whether a machine that boots is there again.
-const BOOT_ASK_EVERY: Duration = Duration::from_secs(2);
+/// Interval between attempts to reach a booting machine.
+const BOOT_POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-/// A machine with Plumb's agent on it, as long as this lives.
+/// A machine with Plumb's agent on it. The agent ends on drop.
 pub struct Ssh {
     link: Link,
     facts: HostFacts,
@@ -79,30 +79,29 @@ pub struct Ssh {
 
 /// A program that was copied to another machine and runs there.
 pub struct FarProgram {
-    /// What it prints.
     pub reader: BufReader<ChildStdout>,
-    /// What it reads.
     pub writer: ChildStdin,
-    /// It ends with this.
+    /// Ends the program when dropped.
     pub life: FarLife,
 }
 
-/// The life of a program on another machine.
+/// Keeps a program on another machine alive.
 pub struct FarLife {
     connection: Connection,
 }
 
 impl Drop for FarLife {
     fn drop(&mut self) {
-        // What was copied is removed by the far end.
+        // The remote end removes the copied file.
         self.connection.wait(FAREWELL);
     }
 }
 
-/// Copies this program to a machine, in ssh's words for it, and starts it there with these words, which no shell has to be kept from.
+/// Copies this program to a machine and starts it there with these arguments. `to` is ssh's destination. The
+/// arguments must need no shell quoting.
 ///
 /// # Errors
-/// It is not reached, or what was copied does not run there.
+/// Returns an error if the machine cannot be reached or the copied program does not run there.
 pub fn start_far(to: &str, words: &str, surroundings: &Surroundings) -> Result<FarProgram, HostError> {
     let spec = SshSpec { to: to.to_owned(), boot: None, kernel: None, agent: None };
     let (connection, reader, writer) = bring_program(&spec, words, surroundings)?;
@@ -124,24 +123,25 @@ fn bring_program(
     let mut connection = Connection::open(spec, &start_script(bytes.len(), words), surroundings)?;
     match connection.bring(bytes, surroundings.interrupted) {
         Ok((reader, writer)) => Ok((connection, reader, writer)),
-        Err(HostError::Lost(reason)) => Err(connection.explained(&reason)),
+        Err(HostError::Lost(reason)) => Err(connection.explain_loss(&reason)),
         Err(error) => Err(error),
     }
 }
 
 impl Ssh {
-    /// Whether ssh reaches it, whichever system is up.
+    /// Checks that ssh reaches the machine, whichever system is up.
     ///
     /// # Errors
-    /// Why it does not.
+    /// Returns the reason if it does not.
     pub fn reach(spec: &SshSpec, surroundings: &Surroundings) -> Result<(), HostError> {
-        which_boot(spec, surroundings).map(drop)
+        boot_identity(spec, surroundings).map(drop)
     }
 
-    /// Boots it where that is asked, copies Plumb to it, and starts the agent there.
+    /// Boots the machine if asked to, copies Plumb to it, and starts the agent there.
     ///
     /// # Errors
-    /// It is not reached, does not come back, or what was copied does not run there.
+    /// Returns an error if the machine cannot be reached, does not come back, or the copied
+    /// program does not run there.
     pub fn connect(spec: &SshSpec, surroundings: &Surroundings) -> Result<Ssh, HostError> {
         if spec.to.is_empty() || spec.to.starts_with('-') {
             return Err(failed(format!("ssh = \"{}\": not a host; write for example root@box", spec.to)));
@@ -154,7 +154,7 @@ impl Ssh {
         let mut link = Link::new(reader, writer, surroundings.interrupted);
         match link.hello(HELLO_TIMEOUT) {
             Ok(facts) => match &spec.kernel {
-                // Another system came up than the one that was meant.
+                // Another system came up than the wanted one.
                 Some(wanted) if !is_of(&facts.kernel, wanted) => Err(failed(format!(
                     "{}: kernel = \"{wanted}\", but it runs {}; boot the other system, or change `boot`",
                     spec.to, facts.kernel
@@ -164,7 +164,8 @@ impl Ssh {
             Err(HostError::Lost(reason)) => {
                 let static_build = "a static build runs on any Linux of the same processor: `cargo xtask musl` makes one, \
                                     and PLUMB_AGENT names it";
-                Err(connection.explained(&format!("Plumb was copied and does not run there: {reason}; {static_build}")))
+                Err(connection
+                    .explain_loss(&format!("Plumb was copied and does not run there: {reason}; {static_build}")))
             }
             Err(error) => Err(error),
         }
@@ -180,21 +181,21 @@ impl FarHost for Ssh {
         &mut self.link
     }
 
-    fn explained(&mut self, reason: &str) -> HostError {
-        self.connection.explained(reason)
+    fn explain_loss(&mut self, reason: &str) -> HostError {
+        self.connection.explain_loss(reason)
     }
 
     fn end(&mut self) -> Result<(), HostError> {
         if self.connection.wait(BYE_TIMEOUT) {
             Ok(())
         } else {
-            Err(self.connection.explained(&format!("it did not end within {} s", BYE_TIMEOUT.as_secs())))
+            Err(self.connection.explain_loss(&format!("it did not exit within {} s", BYE_TIMEOUT.as_secs())))
         }
     }
 }
 
-/// What runs at the other side: takes the program from standard input, runs it, and removes it, whatever ends it. Any shell
-/// may be the user's there, and so POSIX's own is named.
+/// Returns the script for the remote side. It reads the program from standard input, runs it, and removes it, however
+/// it ends. The user's login shell may be any, so this calls POSIX `sh`.
 fn start_script(bytes: usize, words: &str) -> String {
     let script = format!(
         "d=$(mktemp -d \"${{TMPDIR:-/tmp}}/plumb-agent.XXXXXXXX\") || exit 1; trap \"rm -rf '$d'\" EXIT; \
@@ -204,14 +205,14 @@ fn start_script(bytes: usize, words: &str) -> String {
     format!("exec sh -c '{}'", script.replace('\'', "'\\''"))
 }
 
-/// A process of ssh's.
+/// A running ssh process.
 struct Connection {
     child: Child,
     to: String,
-    said: Arc<Mutex<VecDeque<String>>>,
-    /// Is closed when all that it said was read.
-    said_all: Receiver<Infallible>,
-    /// Whether errors show all of what it said.
+    stderr_lines: Arc<Mutex<VecDeque<String>>>,
+    /// Closed when all of its standard error was read.
+    stderr_closed: Receiver<Infallible>,
+    /// Whether errors show all of ssh's output.
     verbose: bool,
 }
 
@@ -221,22 +222,22 @@ impl Connection {
         command.args(OPTIONS).arg("--").arg(&spec.to).arg(script);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| not_started(&surroundings.ssh, &error))?;
-        let said = Arc::new(Mutex::new(VecDeque::new()));
-        let (reads, said_all) = unbounded();
+        let stderr_lines = Arc::new(Mutex::new(VecDeque::new()));
+        let (reads, stderr_closed) = unbounded();
         if let Some(pipe) = child.stderr.take() {
-            let said = Arc::clone(&said);
+            let stderr_lines = Arc::clone(&stderr_lines);
             std::thread::spawn(move || {
                 let _closed_at_the_end: Sender<Infallible> = reads;
                 for line in BufReader::new(pipe).split(b'\n').map_while(Result::ok) {
-                    let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
-                    if said.len() == TAIL_LINES {
-                        said.pop_front();
+                    let mut stderr_lines = stderr_lines.lock().unwrap_or_else(PoisonError::into_inner);
+                    if stderr_lines.len() == TAIL_LINES {
+                        stderr_lines.pop_front();
                     }
-                    said.push_back(String::from_utf8_lossy(&line).trim().chars().take(500).collect());
+                    stderr_lines.push_back(String::from_utf8_lossy(&line).trim().chars().take(500).collect());
                 }
             });
         }
-        Ok(Connection { child, to: spec.to.clone(), said, said_all, verbose: surroundings.verbose })
+        Ok(Connection { child, to: spec.to.clone(), stderr_lines, stderr_closed, verbose: surroundings.verbose })
     }
 
     /// Sends the program, and waits until it is there.
@@ -274,7 +275,7 @@ impl Connection {
         }
     }
 
-    /// Whether it has ended by itself.
+    /// Waits for ssh to exit by itself. Returns `true` if it did.
     fn wait(&mut self, limit: Duration) -> bool {
         let start = Instant::now();
         loop {
@@ -288,25 +289,25 @@ impl Connection {
         }
     }
 
-    /// Why it is lost: in ssh's words where they say it, else for this reason. A cause that stays is no loss: nothing is tried
-    /// again for it.
-    fn explained(&mut self, reason: &str) -> HostError {
-        /// A shared connection's master keeps the pipe open for as long as it lives.
+    /// Returns the error for a lost connection, in ssh's words if it gave a reason, else with `reason`. A permanent
+    /// cause is not a loss: retrying would not help.
+    fn explain_loss(&mut self, reason: &str) -> HostError {
+        /// The master of a shared connection keeps the pipe open as long as it lives.
         const LAST_WORDS: Duration = Duration::from_secs(2);
-        // What it has to say of its end comes with its end, and may still be on its way through the pipe then.
+        // ssh prints the reason as it exits, and it may still be in the pipe then.
         if self.wait(LAST_WORDS) {
-            let _ = self.said_all.recv_timeout(LAST_WORDS);
+            let _ = self.stderr_closed.recv_timeout(LAST_WORDS);
         }
-        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        let said: Vec<&str> = said.iter().map(String::as_str).filter(|line| !line.is_empty()).collect();
-        let trouble = Trouble::of_words(&said);
-        let mut text = match (&trouble, said.last()) {
+        let stderr_lines = self.stderr_lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines: Vec<&str> = lines.iter().map(String::as_str).filter(|line| !line.is_empty()).collect();
+        let trouble = Trouble::parse(&lines);
+        let mut text = match (&trouble, lines.last()) {
             (Some(trouble), _) => trouble.sentence(&self.to),
             (None, Some(last)) => format!("{}: {reason}; ssh said: {last}", self.to),
             (None, None) => format!("{}: {reason}", self.to),
         };
-        if self.verbose && !said.is_empty() {
-            text.push_str(&format!("\n  ssh: {}", said.join("\n  ssh: ")));
+        if self.verbose && !lines.is_empty() {
+            text.push_str(&format!("\n  ssh: {}", lines.join("\n  ssh: ")));
         }
         match trouble {
             Some(trouble) if !trouble.may_pass() => failed(text),
@@ -317,15 +318,15 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        // Its end closes the link, and the far agent cleans up.
+        // Killing ssh closes the link, and the remote agent cleans up.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Reads up to a line; what login scripts say before it is none of ours.
+/// Reads up to a line. Skips the output of login scripts before it.
 fn wait_for(reader: &mut impl BufRead, wanted: &str) -> std::io::Result<()> {
-    /// More than any greeting.
+    /// More lines than any greeting has.
     const LINES: usize = 10_000;
     let mut line = Vec::new();
     for _ in 0..LINES {
@@ -341,7 +342,7 @@ fn wait_for(reader: &mut impl BufRead, wanted: &str) -> std::io::Result<()> {
 }
 
 fn command(ssh: &[String]) -> Result<Command, HostError> {
-    let (program, words) = ssh.split_first().ok_or_else(|| failed("PLUMB_SSH names no program"))?;
+    let (program, words) = ssh.split_first().ok_or_else(|| failed("PLUMB_SSH is empty"))?;
     let mut command = Command::new(program);
     command.args(words);
     Ok(command)
@@ -352,63 +353,63 @@ fn not_started(ssh: &[String], error: &std::io::Error) -> HostError {
     failed(format!("cannot start {program}: {error}; Debian's package is openssh-client, and PLUMB_SSH names another"))
 }
 
-/// Says which boot of which system it is. Sources: random(4) of Linux, `kern.boottime` of FreeBSD's sysctl(3).
+/// Identifies the boot of a system. Sources: random(4) of Linux, `kern.boottime` of FreeBSD's sysctl(3).
 const WHICH_BOOT: &str = "cat /proc/sys/kernel/random/boot_id 2>/dev/null || sysctl -n kern.boottime";
 
-/// What became of a command on a machine.
-struct Asked {
+/// Outcome of a command on a machine.
+struct Answer {
     success: bool,
     out: String,
     err: String,
 }
 
-fn ask(spec: &SshSpec, words: &str, surroundings: &Surroundings) -> Result<Asked, HostError> {
+fn ask(spec: &SshSpec, words: &str, surroundings: &Surroundings) -> Result<Answer, HostError> {
     let mut command = command(&surroundings.ssh)?;
     command.args(OPTIONS).arg("--").arg(&spec.to).arg(words).stdin(Stdio::null());
     let output = command.output().map_err(|error| not_started(&surroundings.ssh, &error))?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
-    Ok(Asked { success: output.status.success(), out: text(&output.stdout), err: text(&output.stderr) })
+    Ok(Answer { success: output.status.success(), out: text(&output.stdout), err: text(&output.stderr) })
 }
 
-/// Which boot of a machine is up now.
-fn which_boot(spec: &SshSpec, surroundings: &Surroundings) -> Result<String, HostError> {
-    let Asked { success, out, err: said } = ask(spec, WHICH_BOOT, surroundings)?;
+/// Returns the identity of a machine's current boot.
+fn boot_identity(spec: &SshSpec, surroundings: &Surroundings) -> Result<String, HostError> {
+    let Answer { success, out, err: stderr } = ask(spec, WHICH_BOOT, surroundings)?;
     if !success || out.is_empty() {
-        return Err(match Trouble::of_words(&said.lines().collect::<Vec<_>>()) {
+        return Err(match Trouble::parse(&stderr.lines().collect::<Vec<_>>()) {
             Some(trouble) if !trouble.may_pass() => failed(trouble.sentence(&spec.to)),
             Some(trouble) => HostError::Lost(trouble.sentence(&spec.to)),
             None => HostError::Lost(format!(
                 "{}: it must be reachable before it can be rebooted; ssh said: {}",
                 spec.to,
-                said.lines().last().unwrap_or_default()
+                stderr.lines().last().unwrap_or_default()
             )),
         });
     }
     Ok(out)
 }
 
-/// Boots a machine and waits until it is there again.
+/// Boots a machine and waits until it is back.
 fn boot(spec: &SshSpec, boot_command: &str, surroundings: &Surroundings) -> Result<(), HostError> {
-    let before = which_boot(spec, surroundings)?;
-    // A machine that goes down takes the connection with it, so that the command's own end says nothing.
-    let said = ask(spec, boot_command, surroundings)?.err;
+    let before = boot_identity(spec, surroundings)?;
+    // A machine that goes down cuts the connection, so the command's exit status means nothing.
+    let stderr = ask(spec, boot_command, surroundings)?.err;
     let start = Instant::now();
     loop {
-        if let Asked { success: true, out: now, .. } = ask(spec, WHICH_BOOT, surroundings)?
+        if let Answer { success: true, out: now, .. } = ask(spec, WHICH_BOOT, surroundings)?
             && !now.is_empty()
             && now != before
         {
             return Ok(());
         }
         if start.elapsed() > surroundings.boot_timeout.unwrap_or(BOOT_TIMEOUT) {
-            let said = if said.is_empty() { String::new() } else { format!("; `{boot_command}` said: {said}") };
+            let stderr = if stderr.is_empty() { String::new() } else { format!("; `{boot_command}` said: {stderr}") };
             let waited = start.elapsed().as_secs();
-            return Err(HostError::Lost(format!("{}: did not reboot within {waited} s{said}", spec.to)));
+            return Err(HostError::Lost(format!("{}: did not reboot within {waited} s{stderr}", spec.to)));
         }
         if surroundings.interrupted.is_some_and(StopFlag::requested) {
             return Err(HostError::Lost("interrupted".into()));
         }
-        std::thread::sleep(BOOT_ASK_EVERY);
+        std::thread::sleep(BOOT_POLL_INTERVAL);
     }
 }
 
@@ -416,7 +417,7 @@ fn boot(spec: &SshSpec, boot_command: &str, surroundings: &Surroundings) -> Resu
 mod tests {
     use super::*;
 
-    // Protects: greetings of login scripts are passed over, and an end before the word is an error.
+    // Protects: greetings of login scripts are skipped, and an end before the line is an error.
     #[test]
     fn greetings_are_passed_over() {
         let mut text = format!("Welcome!\n\u{7}\n{COPIED}\n{{}}\n").into_bytes();
@@ -435,15 +436,15 @@ mod tests {
         surroundings
     }
 
-    // Protects: a word for ssh itself is no host.
+    // Protects: an option of ssh is not accepted as a host.
     #[test]
-    fn a_host_is_no_option() {
+    fn a_host_is_not_an_option() {
         let spec = SshSpec { to: "-oProxyCommand=x".into(), boot: None, kernel: None, agent: None };
         let error = Ssh::connect(&spec, &here("exit 0")).err().unwrap();
         assert!(error.to_string().contains("not a host"), "{error}");
     }
 
-    // Protects: why ssh ended is known even where its words arrive after its end.
+    // Protects: ssh's reason is reported even if it arrives after ssh's exit.
     #[test]
     fn last_words_are_waited_for() {
         let spec = SshSpec { to: "box".into(), boot: None, kernel: None, agent: None };
@@ -452,14 +453,15 @@ mod tests {
         assert!(error.contains("the login is refused (it accepts publickey)"), "{error}");
     }
 
-    // Protects: the same boot is not taken for a new one, and what the command said is told. A shell stands for ssh.
+    // Protects: the same boot is not taken for a new one, and the command's output is reported. A
+    // shell stands in for ssh.
     #[test]
     fn a_boot_is_seen_by_another_identity() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("boot");
         std::fs::write(&file, "one").unwrap();
         let ssh = |command: &str| {
-            // The last word is what would run at the other side.
+            // The last argument is the command for the other side.
             format!("for w; do :; done; case $w in *boot_id*) cat {0};; *) {command};; esac", file.display())
         };
         let spec = SshSpec { to: "box".into(), boot: Some("reboot".into()), kernel: None, agent: None };

@@ -1,34 +1,34 @@
-//! Why ssh cannot reach a host, from the messages of its client.
+//! Reasons why ssh cannot reach a host, from its client's messages.
 
-/// Why ssh cannot reach a host.
+/// Reason why ssh cannot reach a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Trouble {
     /// The host key differs from the known one. ssh prints the command that removes the old key.
     HostKeyChanged {
-        /// `ssh-keygen -f … -R …`.
+        /// The command `ssh-keygen -f … -R …`.
         forget: Option<String>,
     },
     /// The host key is unknown, and in batch mode ssh cannot ask whether to accept it.
     HostKeyUnknown,
-    /// None of the user's keys is accepted.
+    /// The host accepts none of the user's keys.
     LoginRefused {
-        /// `publickey,password`.
+        /// Accepted methods, such as `publickey,password`.
         methods: Option<String>,
     },
-    /// No address belongs to the name.
+    /// The name has no address.
     NameUnknown,
     /// Nothing listens on the port.
     ConnectionRefused,
-    /// Nothing answers.
+    /// Nothing answers in time.
     TimedOut,
-    /// No way leads there.
+    /// There is no route to the host.
     Unreachable,
 }
 
 impl Trouble {
-    /// From the messages of ssh(1); `None` if they are about something else. Source: OpenSSH's `sshconnect.c`,
+    /// Classifies the messages of ssh(1); `None` if they are about something else. Source: OpenSSH's `sshconnect.c`,
     /// `sshconnect2.c` and `ssh.c`, versions 9.2 and 10.0.
-    pub(super) fn of_words(lines: &[&str]) -> Option<Trouble> {
+    pub(super) fn parse(lines: &[&str]) -> Option<Trouble> {
         let has = |text: &str| lines.iter().any(|line| line.contains(text));
         if has("HOST IDENTIFICATION HAS CHANGED") {
             let forget = lines.iter().find_map(|line| Some(&line[line.find("ssh-keygen ")?..]));
@@ -53,12 +53,12 @@ impl Trouble {
         causes.into_iter().find(|(_, words)| words.iter().any(|words| has(words))).map(|(trouble, _)| trouble)
     }
 
-    /// Whether trying again in a moment may help.
+    /// Whether a retry in a moment may succeed.
     pub(super) fn may_pass(&self) -> bool {
         matches!(self, Trouble::ConnectionRefused | Trouble::TimedOut | Trouble::Unreachable)
     }
 
-    /// In one sentence, the cause first, then the way out. `to` is the destination as it is written.
+    /// Formats one sentence: the cause first, then the way out. `to` is the destination as written.
     pub(super) fn sentence(&self, to: &str) -> String {
         match self {
             Trouble::HostKeyChanged { forget } => {
@@ -97,7 +97,7 @@ mod tests {
         "Host key verification failed.",
     ];
 
-    // Protects: however long ssh's message, the cause is one line.
+    // Protects: however long ssh's message is, the cause is one line.
     #[test]
     fn each_cause_is_one_sentence() {
         let cases: [(&[&str], &str, bool); 9] = [
@@ -124,11 +124,14 @@ mod tests {
             (&["ssh: connect to host box port 22: No route to host"], "no route; check its address", true),
         ];
         for (words, expected, may_pass) in cases {
-            let trouble = Trouble::of_words(words).unwrap();
-            let said = trouble.sentence("root@box");
-            assert!(said.starts_with("root@box: ") && said.contains(expected) && !said.contains('\n'), "{said}");
-            assert_eq!(trouble.may_pass(), may_pass, "{said}");
+            let trouble = Trouble::parse(words).unwrap();
+            let sentence = trouble.sentence("root@box");
+            assert!(
+                sentence.starts_with("root@box: ") && sentence.contains(expected) && !sentence.contains('\n'),
+                "{sentence}"
+            );
+            assert_eq!(trouble.may_pass(), may_pass, "{sentence}");
         }
-        assert_eq!(Trouble::of_words(&["sh: 1: /tmp/x: not found"]), None);
+        assert_eq!(Trouble::parse(&["sh: 1: /tmp/x: not found"]), None);
     }
 }

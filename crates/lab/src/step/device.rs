@@ -1,4 +1,4 @@
-//! Devices: what makes them, what is said about them, what is written to them.
+//! Steps that create devices, describe them, or write to them.
 
 use super::{Count, Names, Word};
 use plumb_workload::units::Bytes;
@@ -9,125 +9,126 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Loop {
-    /// By which `@name` means the devices.
+    /// Name by which `@name` refers to the devices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// An existing directory; the images lie in a directory of their own below it.
+    /// An existing directory. The images go into a new directory inside it.
     pub directory: String,
-    /// Size of each image.
+    /// Size of each image, in bytes.
     pub size: Bytes,
-    /// How many; 1 when absent.
+    /// Number of devices; 1 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<Count>,
-    /// Whether the images have blocks from the start.
+    /// Whether the images' blocks are allocated from the start.
     #[serde(default)]
     pub fill: LoopFill,
-    /// Whether the images are used around the page cache of the file system that they lie on.
+    /// Whether the images bypass the page cache of the underlying file system.
     #[serde(default)]
     pub direct_io: bool,
-    /// Logical sector size, bytes; 512 when absent.
+    /// Logical sector size in bytes; 512 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sector_size: Option<Count>,
-    /// What the measured processes may ask of each device.
+    /// Limits of the measured processes on each device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<IoLimits>,
 }
 
-/// Whether the image of a loop device has blocks from the start.
+/// Whether the blocks of a loop device's image are allocated from the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LoopFill {
-    /// It is a hole: each block is allocated when it is first written.
+    /// A hole: each block is allocated when it is first written.
     #[default]
     Sparse,
-    /// It was written, with random content.
+    /// Written in advance, with random content.
     Filled,
 }
 
-/// What processes of one control group may ask of a device. Sources: the kernel's
+/// Limits of one control group's I/O on a device. Sources: the kernel's
 /// `admin-guide/cgroup-v1/blkio-controller.rst` (throttling) and `admin-guide/cgroup-v2.rst` (`io.max`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct IoLimits {
-    /// Bytes read a second.
+    /// Maximum bytes read per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_bps: Option<Bytes>,
-    /// Bytes written a second.
+    /// Maximum bytes written per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_bps: Option<Bytes>,
-    /// Reads a second.
+    /// Maximum reads per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_iops: Option<Count>,
-    /// Writes a second.
+    /// Maximum writes per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_iops: Option<Count>,
 }
 
-/// Partitions of a device, by sfdisk(8).
+/// Partitions of a device, made with sfdisk(8).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Partition {
-    /// By which `@name` means the partitions.
+    /// Name by which `@name` refers to the partitions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The device.
+    /// The device to partition.
     pub device: String,
-    /// The size of each partition, `100MiB`; the last may be `rest`. One over all of the device when absent.
+    /// Size of each partition, such as `100MiB`; the last may be `rest`. Without sizes,
+    /// one partition fills the device.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<Word>,
-    /// Where each partition starts is a multiple of this; 1 MiB when absent.
+    /// Alignment of the partitions' starts; 1 MiB by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub align: Option<Bytes>,
-    /// What kind of table.
+    /// Kind of the partition table.
     #[serde(default)]
     pub table: PartitionTable,
 }
 
-/// A kind of partition table.
+/// Kind of a partition table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PartitionTable {
-    /// GUID partition table.
+    /// GUID partition table (GPT).
     #[default]
     Gpt,
-    /// Master boot record.
+    /// Master boot record (MBR).
     Dos,
 }
 
-/// A mapped device, by dmsetup(8). Sources of the tables: the kernel's `admin-guide/device-mapper/`.
+/// A mapped device, made with dmsetup(8). Sources of the tables: the kernel's `admin-guide/device-mapper/`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Dm {
-    /// By which `@name` means the device.
+    /// Name by which `@name` refers to the device.
     pub name: String,
-    /// What it does.
+    /// Target of the device mapper.
     pub target: DmTarget,
-    /// The device below.
+    /// The underlying device.
     pub device: String,
-    /// Where it starts on the device below; its start when absent.
+    /// Offset on the underlying device; 0 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<Bytes>,
-    /// How large it is; up to the end of the device below when absent.
+    /// Size of the mapped device; up to the end of the underlying device by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Bytes>,
-    /// `delay`: milliseconds that each read waits.
+    /// `delay`: milliseconds that each read is delayed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_delay_ms: Option<Count>,
-    /// `delay`: milliseconds that each write waits; as reads when absent.
+    /// `delay`: milliseconds that each write is delayed; as for reads by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_delay_ms: Option<Count>,
-    /// `flakey`: seconds in which it works.
+    /// `flakey`: seconds of each period in which it works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up_s: Option<Count>,
-    /// `flakey`: seconds in which it fails.
+    /// `flakey`: seconds of each period in which it fails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub down_s: Option<Count>,
-    /// `flakey`: how it fails, `drop_writes`; every I/O is an error when absent.
+    /// `flakey`: kinds of failure, such as `drop_writes`; by default every I/O fails.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub features: Vec<String>,
     /// `log-writes`: the device that takes the log.
@@ -135,18 +136,18 @@ pub struct Dm {
     pub log: Option<String>,
 }
 
-/// What a mapped device does.
+/// Behavior of a mapped device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum DmTarget {
-    /// Passes on.
+    /// Passes I/O on unchanged.
     Linear,
-    /// Passes on after a time.
+    /// Passes I/O on after a delay.
     Delay,
-    /// Fails now and then.
+    /// Fails periodically.
     Flakey,
-    /// Passes on, and logs all writes.
+    /// Passes I/O on, and logs all writes.
     LogWrites,
 }
 
@@ -155,33 +156,33 @@ pub enum DmTarget {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Zram {
-    /// By which `@name` means the devices.
+    /// Name by which `@name` refers to the devices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Size of each, uncompressed.
+    /// Uncompressed size of each device.
     pub size: Bytes,
-    /// How many; 1 when absent.
+    /// Number of devices; 1 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<Count>,
-    /// How it compresses, `lzo-rle`; the kernel's default when absent.
+    /// Compression algorithm, such as `lzo-rle`; the kernel's default if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub algorithm: Option<String>,
 }
 
-/// Writes all of a device, so that what was on it before makes no difference.
+/// Writes all of a device, so that its earlier content makes no difference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Precondition {
-    /// The device, or several.
+    /// The device or devices to write.
     pub device: Names,
-    /// How often; twice when absent, as the performance test specification of SNIA has it.
+    /// Number of passes; 2 by default, as in SNIA's performance test specification.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passes: Option<Count>,
-    /// Bytes a write; 1 MiB when absent.
+    /// Bytes per write; 1 MiB by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block: Option<Bytes>,
-    /// Seed of the content; 0 when absent.
+    /// Seed of the content; 0 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<Count>,
 }

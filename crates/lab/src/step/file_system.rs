@@ -1,95 +1,95 @@
-//! File systems, mounts, and what lies on them.
+//! Steps for file systems, mounts, and their contents.
 
 use super::{Count, Names, Word};
 use plumb_workload::units::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// A file system on one device, and its mount.
+/// A file system on one device, optionally mounted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Mkfs {
-    /// By which `@name` means the mount point, or the device where it is not mounted.
+    /// Name by which `@name` refers to the mount point, or to the device if it is not mounted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// `ext2`, `ext3`, `ext4`, `xfs`, `btrfs`, `f2fs`.
+    /// One of `ext2`, `ext3`, `ext4`, `xfs`, `btrfs` and `f2fs`.
     pub fs: String,
-    /// The device.
+    /// The device that gets the file system.
     pub device: String,
-    /// Options of its mkfs.
+    /// Further options of its mkfs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
-    /// Where it is mounted; not at all when absent.
+    /// Mount point; not mounted if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mount: Option<String>,
-    /// How it is mounted.
+    /// Options for mount(8), such as `noatime`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mount_options: Vec<String>,
 }
 
-/// A btrfs over several devices, and its mount.
+/// A btrfs over several devices, optionally mounted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Btrfs {
-    /// By which `@name` means the mount point, or the devices where it is not mounted.
+    /// Name by which `@name` refers to the mount point, or to the devices if it is not mounted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The devices.
+    /// The devices of the file system.
     pub devices: Names,
-    /// How data lie on them: `single`, `raid0`, `raid1`, `raid10`, `raid5` …
+    /// Profile of the data: `single`, `raid0`, `raid1`, `raid10`, `raid5` …
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
-    /// How metadata lie on them.
+    /// Profile of the metadata, with the same values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<String>,
     /// Further options of mkfs.btrfs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
-    /// Where it is mounted; not at all when absent.
+    /// Mount point; not mounted if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mount: Option<String>,
-    /// How it is mounted.
+    /// Options for mount(8), such as `noatime`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mount_options: Vec<String>,
 }
 
-/// A mount of what has a file system already.
+/// A mount of a device that has a file system already.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Mount {
-    /// By which `@name` means the mount point.
+    /// Name by which `@name` refers to the mount point.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The device.
+    /// The device to mount.
     pub device: String,
-    /// Its file system; found out when absent.
+    /// Type of its file system; detected if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fs: Option<String>,
-    /// Where it is mounted.
+    /// Mount point; created if it is missing.
     pub mount: String,
-    /// How it is mounted.
+    /// Options for mount(8), such as `noatime`.
     #[serde(default, alias = "options", skip_serializing_if = "Vec::is_empty")]
     pub mount_options: Vec<String>,
 }
 
-/// A change to an ext2, ext3 or ext4 file system that is not mounted, by tune2fs(8).
+/// A change to an unmounted ext2, ext3 or ext4 file system, made with tune2fs(8).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Tune {
-    /// The device.
+    /// The device with the file system.
     pub device: String,
-    /// What it becomes.
+    /// Kind that the file system becomes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<ExtKind>,
-    /// Options of tune2fs.
+    /// Further options of tune2fs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
 }
 
-/// A file system of the ext family.
+/// Kind of file system in the ext family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -98,97 +98,98 @@ pub enum ExtKind {
     Ext2,
     /// With a journal.
     Ext3,
-    /// With a journal and extents; what lies on it already keeps its block maps.
+    /// With a journal and extents. Existing files keep their block maps.
     Ext4,
 }
 
-/// A union of directories.
+/// A union of directories (overlayfs).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Overlay {
-    /// By which `@name` means the mount point.
+    /// Name by which `@name` refers to the mount point.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Directories that are only read, the uppermost first.
+    /// Read-only directories, the uppermost first.
     pub lower: Names,
-    /// An existing directory below which the layer that is written to lies, in a directory of its own.
+    /// An existing directory. The writable layer goes into a new directory inside it.
     pub directory: String,
-    /// Where it is mounted.
+    /// Mount point; created if it is missing.
     pub mount: String,
-    /// How it is mounted.
+    /// Options for mount(8), such as `noatime`.
     #[serde(default, alias = "options", skip_serializing_if = "Vec::is_empty")]
     pub mount_options: Vec<String>,
 }
 
-/// A file system in memory.
+/// A file system in memory (tmpfs).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Tmpfs {
-    /// By which `@name` means the mount point.
+    /// Name by which `@name` refers to the mount point.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// How much it holds.
+    /// Maximum size of its contents.
     pub size: Bytes,
-    /// Where it is mounted.
+    /// Mount point; created if it is missing.
     pub mount: String,
-    /// How it is mounted.
+    /// Options for mount(8), such as `noatime`.
     #[serde(default, alias = "options", skip_serializing_if = "Vec::is_empty")]
     pub mount_options: Vec<String>,
 }
 
-/// A directory of this host, exported by NFS to itself and mounted again.
+/// A directory of this host that is exported by NFS to itself and mounted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Nfs {
-    /// By which `@name` means the mount point.
+    /// Name by which `@name` refers to the mount point.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What is exported.
+    /// The directory to export.
     pub directory: String,
-    /// How it is exported; `rw`, `no_root_squash`, `sync` and `insecure` when absent.
+    /// Export options; `rw`, `no_root_squash`, `sync` and `insecure` by default.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub export_options: Vec<String>,
-    /// Where it is mounted.
+    /// Mount point; created if it is missing.
     pub mount: String,
-    /// How it is mounted.
+    /// Options for mount(8), such as `noatime`.
     #[serde(default, alias = "options", skip_serializing_if = "Vec::is_empty")]
     pub mount_options: Vec<String>,
 }
 
-/// Writes files until a file system is full to a share.
+/// Writes files until a file system is full to a given share.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Fill {
-    /// An existing directory on the file system; the files lie in a directory of their own below it.
+    /// An existing directory on the file system. The files go into a new directory inside it.
     pub directory: String,
-    /// The share of its space that is used in the end, `80%`.
+    /// Share of the file system's space in use at the end, such as `80%`.
     pub to: Word,
-    /// Bytes a file; 64 MiB when absent.
+    /// Size of each file; 64 MiB by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_size: Option<Bytes>,
-    /// Seed of the content; 0 when absent.
+    /// Seed of the content; 0 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<Count>,
 }
 
-/// Makes, extends and removes files until a file system looks used. What is left of them stays until it is undone.
+/// Creates, extends and removes files until a file system looks used. The remaining files stay
+/// until the step is undone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Age {
-    /// An existing directory on the file system; the files lie in a directory of their own below it.
+    /// An existing directory on the file system. The files go into a new directory inside it.
     pub directory: String,
-    /// How many files there are at most at a time.
+    /// Maximum number of files at a time.
     pub files: Count,
-    /// The smallest and the largest file.
+    /// The smallest and the largest file size.
     pub size: [Bytes; 2],
-    /// How many files are made or removed in all.
+    /// Total number of files created or removed.
     pub operations: Count,
-    /// Seed of all choices; 0 when absent.
+    /// Seed of all choices; 0 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<Count>,
 }

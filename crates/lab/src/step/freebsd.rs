@@ -1,66 +1,66 @@
-//! FreeBSD's own. Written against its manual pages, and not run there yet.
+//! FreeBSD steps. Written against its manual pages, and never run there.
 
 use super::Names;
 use plumb_workload::units::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// A mirror, by gmirror(8).
+/// A mirror, made with gmirror(8).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Gmirror {
-    /// By which `@name` means the mirror.
+    /// Name by which `@name` refers to the mirror.
     pub name: String,
-    /// Its members.
+    /// Members of the mirror.
     pub devices: Names,
-    /// How reads are shared: `load`, `prefer`, `round-robin`, `split`; `load` when absent.
+    /// Read balancing: `load`, `prefer`, `round-robin` or `split`; `load` by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub balance: Option<String>,
-    /// Each member is a partition that starts at a multiple of this; the whole device when absent.
+    /// Alignment of a partition on each member. If absent, the mirror uses the whole devices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub align: Option<Bytes>,
 }
 
-/// A UFS, by newfs(8), and its mount.
+/// A UFS, made with newfs(8) and optionally mounted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Newfs {
-    /// By which `@name` means the mount point, or the device where it is not mounted.
+    /// Name by which `@name` refers to the mount point, or to the device if it is not mounted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The device.
+    /// The device that gets the file system.
     pub device: String,
-    /// Options of newfs, `-U`.
+    /// Options of newfs, such as `-U`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
-    /// Where it is mounted; not at all when absent.
+    /// Mount point; not mounted if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mount: Option<String>,
-    /// How it is mounted.
+    /// Options for mount(8), such as `noatime`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mount_options: Vec<String>,
 }
 
-/// A pool, by zpool(8).
+/// A pool, made with zpool(8).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Zpool {
-    /// Its name, by which `@name` means its mount point.
+    /// Name of the pool. `@name` refers to its mount point.
     pub name: String,
-    /// Its devices.
+    /// Devices of the pool.
     pub devices: Names,
-    /// How data lie on them: `mirror`, `raidz1` …; in turn over all devices when absent.
+    /// Layout of the devices: `mirror`, `raidz1` …; striped if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layout: Option<String>,
-    /// Properties of the pool, `ashift=12`.
+    /// Properties of the pool, such as `ashift=12`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub properties: Vec<String>,
-    /// Properties of its file system, `compression=off`.
+    /// Properties of its file system, such as `compression=off`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fs_properties: Vec<String>,
-    /// Where it is mounted; below `/` by its name when absent.
+    /// Mount point; `/NAME` by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mount: Option<String>,
 }

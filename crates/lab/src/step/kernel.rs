@@ -1,4 +1,4 @@
-//! Settings of the kernel, and commands of the user's.
+//! Steps for kernel settings and for users' commands.
 
 use super::{Count, Names, Word};
 use plumb_workload::units::Bytes;
@@ -10,57 +10,57 @@ use std::collections::BTreeMap;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct QueueSettings {
-    /// The device, or several.
+    /// The device or devices to set.
     pub device: Names,
-    /// Each setting by the name of its file: `{ scheduler = "none", nr_requests = 64, rotational = 0 }`.
+    /// Values by file name: `{ scheduler = "none", nr_requests = 64, rotational = 0 }`.
     pub set: BTreeMap<String, Word>,
 }
 
-/// How far ahead a device is read.
+/// The read-ahead of a device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Readahead {
-    /// The device, or several.
+    /// The device or devices to set.
     pub device: Names,
-    /// How far, whole KiB.
+    /// Size of the read-ahead, in whole KiB.
     pub size: Bytes,
 }
 
-/// Settings of the kernel, below `/proc/sys`.
+/// Kernel settings, below `/proc/sys`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Sysctl {
-    /// Each setting by its name: `{ "vm.dirty_ratio" = 10 }`.
+    /// Values by setting name: `{ "vm.dirty_ratio" = 10 }`.
     pub set: BTreeMap<String, Word>,
 }
 
-/// The largest packet of a network interface.
+/// The MTU of a network interface.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Link {
-    /// The interface.
+    /// Name of the interface.
     pub device: String,
-    /// The network namespace that it is in; this one when absent.
+    /// Network namespace of the interface; the current one if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// Bytes.
+    /// The MTU in bytes, from 68 to 65536.
     pub mtu: Count,
 }
 
-/// A command of the user's, run by the shell.
+/// A user's command, run by the shell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Cmd {
-    /// What the shell runs.
+    /// Command line for the shell.
     pub run: String,
-    /// What undoes it; it is also run where the command itself came to no end.
+    /// Command line that undoes it. It also runs if the command itself did not finish.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo: Option<String>,
-    /// Seconds until it is killed; 600 when absent.
+    /// Time limit in seconds; 600 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Count>,
 }

@@ -1,4 +1,4 @@
-//! One step of building a system under test, as it is written in a study file.
+//! One step of building a system under test, as written in a study file.
 
 mod device;
 mod file_system;
@@ -20,14 +20,14 @@ pub use words::{Count, Names, Word};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What steps made, by their names: devices or mount points.
+/// Results of steps by name: devices or mount points.
 pub type MadeNames = BTreeMap<String, Vec<String>>;
 
 /// One step of building. Steps are built in order and undone in reverse order.
 ///
-/// Where a field names a device or a directory, `@name` is what an earlier step of that name made, all of it; `@name.2` is
-/// the second of several. `@expendable` are the devices that the study may destroy, in the order in which they are written;
-/// in a virtual machine these are its disks, and `@disks` says the same.
+/// Where a field names a device or a directory, `@name` refers to everything that an earlier step of that name made;
+/// `@name.2` is the second of several items. `@expendable` refers to the devices that the study may destroy, in the
+/// order in which it lists them. In a virtual machine these are its disks, and `@disks` means the same.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", rename_all = "kebab-case")]
@@ -35,17 +35,17 @@ pub type MadeNames = BTreeMap<String, Vec<String>>;
 pub enum Step {
     /// Loop devices over image files.
     Loop(Loop),
-    /// Partitions.
+    /// Partitions of a device.
     Partition(Partition),
     /// A RAID array of the md driver.
     Mdadm(Mdadm),
-    /// A member of an array fails.
+    /// Makes a member of an array fail.
     Degrade(Degrade),
-    /// A member of an array is rebuilt.
+    /// Rebuilds a member of an array.
     Rebuild(Rebuild),
     /// A logical volume.
     Lvm(Lvm),
-    /// A mapped device that delays, fails, logs or only passes on.
+    /// A mapped device that delays, fails, logs or only passes I/O on.
     Dm(Dm),
     /// Compressed devices in memory.
     Zram(Zram),
@@ -53,35 +53,35 @@ pub enum Step {
     Mkfs(Mkfs),
     /// A btrfs over several devices.
     Btrfs(Btrfs),
-    /// A mount.
+    /// A mount of an existing file system.
     Mount(Mount),
     /// A change to an ext2, ext3 or ext4 file system.
     Tune(Tune),
-    /// A union of directories.
+    /// A union of directories (overlayfs).
     Overlay(Overlay),
-    /// A file system in memory.
+    /// A file system in memory (tmpfs).
     Tmpfs(Tmpfs),
-    /// A directory of this host, exported and mounted again.
+    /// A directory of this host, exported by NFS and mounted.
     Nfs(Nfs),
     /// Settings of a device's queue.
     Queue(QueueSettings),
-    /// How far ahead a device is read.
+    /// The read-ahead of a device.
     Readahead(Readahead),
-    /// Settings of the kernel.
+    /// Kernel settings, below `/proc/sys`.
     Sysctl(Sysctl),
-    /// The largest packet of a network interface.
+    /// The MTU of a network interface.
     Link(Link),
-    /// A file system that is full to a share.
+    /// Fills a file system to a given share.
     Fill(Fill),
-    /// A file system that has been used.
+    /// Ages a file system by creating and removing files.
     Age(Age),
-    /// A device that has been written to.
+    /// Writes a device from end to end.
     Precondition(Precondition),
-    /// A command of the user's.
+    /// Runs a user's command.
     Cmd(Cmd),
-    /// FreeBSD's mirror.
+    /// A mirror of FreeBSD's gmirror.
     Gmirror(Gmirror),
-    /// FreeBSD's UFS.
+    /// A UFS on FreeBSD.
     Newfs(Newfs),
     /// A ZFS pool on FreeBSD.
     Zpool(Zpool),
@@ -90,7 +90,7 @@ pub enum Step {
 plumb_document::tagged!(Step, "kind");
 
 impl Step {
-    /// Its kind, as it is written.
+    /// Returns the kind as written in a study file.
     pub fn kind(&self) -> &'static str {
         match self {
             Step::Loop(_) => "loop",
@@ -122,7 +122,7 @@ impl Step {
         }
     }
 
-    /// The name by which later steps and targets mean what it made.
+    /// Returns the name by which later steps and targets refer to the result.
     pub fn name(&self) -> Option<&str> {
         match self {
             Step::Mdadm(Mdadm { name, .. })
@@ -161,7 +161,7 @@ mod tests {
     use serde_json::Value;
 
     #[cfg(feature = "schema")]
-    // Protects: whoever adds a kind or a field tells people of it.
+    // Protects: every kind and field is documented.
     #[test]
     fn the_page_has_each_kind_with_each_of_its_fields() {
         let page = std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/lab.md"))
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_a_step_does_not_have_is_an_error() {
+    fn an_unknown_field_is_an_error() {
         let error =
             plumb_document::json::from_str::<Step>(r#"{"kind": "tmpfs", "size": "1M", "mount": "/m", "sise": 1}"#);
         assert!(error.unwrap_err().to_string().contains("`sise`"));
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_is_written_as_it_is_read() {
+    fn a_step_survives_a_round_trip() {
         let text = r#"{"kind":"mdadm","name":"a","level":"4","devices":"@disks","chunk":"256KiB","assume-clean":false,"wait":"sync"}"#;
         let step: Step = plumb_document::json::from_str(text).unwrap();
         let again: Value = plumb_document::json::to_value(&step).unwrap();

@@ -1,113 +1,114 @@
-//! Devices over several devices.
+//! Steps that combine several devices.
 
 use super::{Count, Names, Word};
 use plumb_workload::units::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// A RAID array of the md driver, by mdadm(8).
+/// A RAID array of the md driver, made with mdadm(8).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Mdadm {
-    /// By which `@name` means the array.
+    /// Name by which `@name` refers to the array.
     pub name: String,
-    /// 0, 1, 4, 5, 6, 10.
+    /// RAID level: 0, 1, 4, 5, 6 or 10.
     pub level: Word,
-    /// Its members.
+    /// Members of the array.
     pub devices: Names,
-    /// Devices that stand by for a member that fails.
+    /// Spare devices that replace a failed member.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spares: Option<Names>,
-    /// Bytes that lie together on one member.
+    /// Chunk size: contiguous bytes on one member.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chunk: Option<Bytes>,
-    /// Version of the superblock; 1.2 when absent.
+    /// Version of the superblock; 1.2 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Word>,
-    /// Where parity or copies lie, `left-symmetric`, `n2`.
+    /// Layout of parity or copies, such as `left-symmetric` or `n2`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layout: Option<String>,
-    /// `none` or `internal`; `none` when absent, since an array's default depends on its size.
+    /// `none` or `internal`; `none` by default, since mdadm's own default depends on the array's size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bitmap: Option<String>,
-    /// Bytes that are used of each member; all when absent.
+    /// Bytes used on each member; all by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Bytes>,
-    /// Where data start on each member (`--data-offset`); as mdadm thinks best when absent.
+    /// Offset of the data on each member (`--data-offset`); mdadm's choice by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub align: Option<Bytes>,
-    /// Whether parity and copies are taken for right without being made so. An array with false parity is measured well,
-    /// and loses data when a member fails.
+    /// Whether parity and copies are assumed to be correct without a sync. An array with wrong parity performs
+    /// normally, but loses data when a member fails.
     #[serde(default)]
     pub assume_clean: bool,
-    /// Seconds without a write after which the array's superblocks say that it is clean (`safe_mode_delay`), `0` for never until
-    /// it stops: then no superblock is written between two runs. The kernel's own, 0.2, when absent.
+    /// Seconds without a write after which the array's superblocks are marked clean (`safe_mode_delay`).
+    /// With `0` they are marked only when the array stops, so no superblock is written between two runs.
+    /// The kernel's default is 0.2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub safe_mode_delay: Option<Word>,
-    /// What is waited for.
+    /// Condition to wait for after the creation.
     #[serde(default)]
     pub wait: Wait,
-    /// Seconds after which an array that still syncs is an error; a day when absent.
+    /// Seconds after which an unfinished sync is an error; a day by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Count>,
 }
 
-/// What is waited for.
+/// Condition to wait for after a change to an array.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Wait {
-    /// Until nothing syncs any more.
+    /// Waits until no sync is running.
     #[default]
     Sync,
-    /// Nothing: what is measured then shares the members with the resync.
+    /// Does not wait: measurements then share the members with the resync.
     None,
 }
 
-/// A member of an md array fails, and is removed.
+/// Makes a member of an md array fail, and removes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Degrade {
-    /// The array.
+    /// The array with the member.
     pub array: String,
-    /// The member.
+    /// The member that fails.
     pub member: String,
 }
 
-/// A device becomes a member of an md array that lacks one.
+/// Adds a device to an md array that lacks a member.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Rebuild {
-    /// The array.
+    /// The array that lacks a member.
     pub array: String,
-    /// The device: the member that failed, or another one.
+    /// The device to add: the failed member, or another device.
     pub member: String,
-    /// What is waited for.
+    /// Condition to wait for after the change.
     #[serde(default)]
     pub wait: Wait,
-    /// Seconds after which an array that still rebuilds is an error; a day when absent.
+    /// Seconds after which an unfinished rebuild is an error; a day by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Count>,
 }
 
-/// A logical volume, alone in a volume group, by lvm(8).
+/// A logical volume, alone in a volume group, made with lvm(8).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Lvm {
-    /// By which `@name` means the volume.
+    /// Name by which `@name` refers to the volume.
     pub name: String,
     /// The physical volumes.
     pub devices: Names,
-    /// How it lies on them.
+    /// Layout of the volume on its devices.
     #[serde(default)]
     pub layout: LvmLayout,
-    /// How large it is; as large as can be when absent.
+    /// Size of the volume; the maximum by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Bytes>,
-    /// `striped`: bytes that lie together.
+    /// `striped`: contiguous bytes on one device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stripe_size: Option<Bytes>,
     /// `thin`: bytes that the pool allocates at a time.
@@ -115,18 +116,18 @@ pub struct Lvm {
     pub chunk: Option<Bytes>,
 }
 
-/// How a logical volume lies on its devices.
+/// Layout of a logical volume on its devices.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LvmLayout {
-    /// One after another.
+    /// One device after another.
     #[default]
     Linear,
-    /// In turn over all devices.
+    /// Striped over all devices.
     Striped,
-    /// A copy on each device (`raid1`).
+    /// One copy on each device (`raid1`).
     Mirror,
-    /// Allocated from a pool when it is written.
+    /// Allocated from a pool on first write (thin).
     Thin,
 }

@@ -1,18 +1,19 @@
-//! What may be destroyed.
+//! Permissions to destroy devices.
 
 use serde::{Deserialize, Serialize};
 
-/// What a study may destroy: nothing else is opened for writing.
+/// Devices that a study may destroy. No other device is opened for writing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Safety {
-    /// Devices, each by its serial, its path, or both; where both are said, both must be true.
+    /// Devices by serial, path, or both; if both are given, both must match.
     #[serde(default)]
     pub expendable: Vec<Expendable>,
-    /// What the user typed beside the study file (`--destroy`, `PLUMB_ALLOW`), in the form of
-    /// [`Permissions::parse`](plumb_engine::guard::Permissions::parse): a device that bears a signature is only destroyed when
-    /// it is named here too, since a file may be old, and what lies on the device new. No study file says it.
+    /// Permissions that the user typed in addition to the study file (`--destroy`, `PLUMB_ALLOW`), in the form
+    /// of [`Permissions::parse`](plumb_engine::guard::Permissions::parse). A device that bears a signature is
+    /// destroyed only if it is named here too: the file may be old, and the content of the device new. Never
+    /// part of a study file.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[cfg_attr(feature = "schema", schemars(skip))]
     pub typed: String,
@@ -23,10 +24,10 @@ pub struct Safety {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Expendable {
-    /// Its path, better below `/dev/disk/by-id`.
+    /// Path of the device, preferably below `/dev/disk/by-id`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Its serial.
+    /// Serial number of the device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serial: Option<String>,
 }

@@ -1,11 +1,11 @@
-//! Which programs a step runs: what a virtual machine must have with it.
+//! The programs that steps need, for virtual machines that must contain them.
 
 use super::{LvmLayout, Mkfs, Step};
 use crate::tool::mkfs;
 
 impl Step {
-    /// The programs that building and undoing it takes, by their names: what a virtual machine must have with it. A command
-    /// of the user's may take others than the shell.
+    /// Returns the names of the programs needed to build and undo the step. A user's command may need others
+    /// in addition to the shell.
     pub fn tools(&self) -> Vec<&'static str> {
         const MOUNT: [&str; 2] = ["mount", "umount"];
         let mounted = |tool: Option<&'static str>| -> Vec<&'static str> { tool.into_iter().chain(MOUNT).collect() };

@@ -1,4 +1,4 @@
-//! Values that a study file may write in more than one way: what is interpolated (`"${level}"`) arrives as text.
+//! Values that a study file may write in several ways: interpolated ones (`"${level}"`) arrive as text.
 
 use plumb_document::{Scalar, read_scalar};
 #[cfg(feature = "schema")]
@@ -8,27 +8,27 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 use std::fmt;
 
-/// A whole number, `4` or `"4"`.
+/// A whole number, written as `4` or `"4"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Count(pub u64);
 
-/// A word: text, or a number or a truth value as text.
+/// A word: text, or a number or boolean as text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Word(pub String);
 
-/// One name of a device or a directory, or several.
+/// One or several names of devices or directories.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged, expecting = "expected a name such as `@disks`, a path, or a list of them")]
 pub enum Names {
-    /// One, which may stand for several (`@expendable`).
+    /// One name, which may refer to several devices (`@expendable`).
     One(String),
-    /// Several.
+    /// A list of names.
     Several(Vec<String>),
 }
 
 impl Names {
-    /// Each, as written.
+    /// Returns each name as written.
     pub fn as_slice(&self) -> &[String] {
         match self {
             Names::One(name) => std::slice::from_ref(name),
@@ -86,7 +86,7 @@ impl<'de> Deserialize<'de> for Word {
             Ok(Some(Word(match scalar {
                 Scalar::Text(text) => text.to_owned(),
                 Scalar::Integer(number) => number.to_string(),
-                // With its point: `1.0` is a version of a superblock, and `1` is another word.
+                // Keep the decimal point: `1.0` is a version of a superblock, and `1` is a different word.
                 Scalar::Float(number) => format!("{number:?}"),
                 Scalar::Bool(is) => is.to_string(),
             })))
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_interpolated_reads_like_what_was_written() {
+    fn interpolated_values_parse_like_written_ones() {
         assert_eq!(plumb_document::json::from_str::<Vec<Count>>(r#"[4, "4"]"#).unwrap(), [Count(4), Count(4)]);
         let words: Vec<Word> = plumb_document::json::from_str(r#"[4, "4", true, 0.5, 1.0]"#).unwrap();
         assert_eq!(words, ["4", "4", "true", "0.5", "1.0"].map(Word::from));

@@ -1,4 +1,4 @@
-//! ip(8) and the largest packet of a network interface. Source: ip-link(8).
+//! ip(8) and the MTU of network interfaces. Source: ip-link(8).
 
 use crate::command::Command;
 
@@ -15,7 +15,7 @@ pub(crate) fn set(namespace: Option<&str>, device: &str, mtu: u64) -> Command {
     ip(namespace).args(["link", "set", "dev", device, "mtu", &mtu.to_string()])
 }
 
-/// `2: eth0: <…> mtu 1500 qdisc …`.
+/// Parses the MTU from `2: eth0: <…> mtu 1500 qdisc …`.
 pub(crate) fn mtu_of(shown: &str) -> Option<u64> {
     let mut words = shown.split_whitespace().skip_while(|word| *word != "mtu");
     words.nth(1)?.parse().ok()
@@ -25,7 +25,7 @@ pub(crate) fn mtu_of(shown: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    // Protects: the value that an interface gets back is the one that it had.
+    // Protects: an interface gets back the value that it had.
     #[test]
     fn the_mtu_is_read_as_ip_shows_it() {
         let shown = "3: plumb0@if2: <BROADCAST,UP> mtu 1500 qdisc noqueue state UP mode DEFAULT \\    link/ether";

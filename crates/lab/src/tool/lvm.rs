@@ -1,30 +1,30 @@
-//! Command lines of lvm(8), which see the devices of one group only. Source: lvm(8), lvm.conf(5).
+//! Command lines of lvm(8) that see only the devices of one group. Source: lvm(8), lvm.conf(5).
 
 use crate::command::{self, Command};
 
-/// What lvm is asked for.
+/// An action of lvm.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum LvmCommand<'a> {
-    /// Whether there is such a group.
-    Look,
-    /// Labels of physical volumes.
+    /// Tests whether the group exists.
+    Exists,
+    /// Labels the devices as physical volumes.
     MakeLabels,
-    /// The group over all devices.
+    /// Creates the group over all devices.
     MakeGroup,
-    /// A volume, by these words.
+    /// Creates a volume, with these arguments.
     MakeVolume(&'a [String]),
-    /// How much of a mirror is in sync, percent.
+    /// Prints the synced share of a mirror, in percent.
     Synced,
-    /// Nodes in /dev.
+    /// Creates nodes in /dev.
     MakeNodes,
-    /// The group with its volumes.
+    /// Removes the group with its volumes.
     RemoveGroup,
-    /// Labels of physical volumes.
+    /// Removes the labels of physical volumes.
     RemoveLabel,
 }
 
-/// A command line that sees these devices only, keeps no copies of metadata elsewhere and waits for no udev: a virtual
-/// machine may have none, and other groups of this host are none of its business.
+/// Returns a command line that sees only these devices, keeps no copies of metadata elsewhere and does not wait for
+/// udev. A virtual machine may have no udev, and other groups of this host must stay untouched.
 pub(crate) fn lvm(what: LvmCommand<'_>, group: &str, devices: &[String]) -> Command {
     let accepted = devices.iter().map(|device| format!("\"a|^{}$|\"", escaped(device)));
     let filter: Vec<String> = accepted.chain(["\"r|.*|\"".to_owned()]).collect();
@@ -35,7 +35,7 @@ pub(crate) fn lvm(what: LvmCommand<'_>, group: &str, devices: &[String]) -> Comm
         filter.join(",")
     );
     let (verb, words): (&str, Vec<String>) = match what {
-        LvmCommand::Look => ("vgs", vec![group.to_owned()]),
+        LvmCommand::Exists => ("vgs", vec![group.to_owned()]),
         LvmCommand::MakeLabels => ("pvcreate", [&["--yes".to_owned()], devices].concat()),
         LvmCommand::MakeGroup => ("vgcreate", [&["--yes".to_owned(), group.to_owned()], devices].concat()),
         LvmCommand::MakeVolume(words) => ("lvcreate", words.to_vec()),
@@ -49,12 +49,12 @@ pub(crate) fn lvm(what: LvmCommand<'_>, group: &str, devices: &[String]) -> Comm
     Command::new("lvm", [verb, "--config", &config]).args(words)
 }
 
-/// Characters that mean something in a regular expression of lvm.conf(5).
+/// Escapes characters with a meaning in a regular expression of lvm.conf(5).
 fn escaped(device: &str) -> String {
     device.chars().flat_map(|c| ".*+?[](){}|^$\\".contains(c).then_some('\\').into_iter().chain([c])).collect()
 }
 
-/// Whether lvm is here, for those who only take down.
+/// Whether lvm is installed, for code that only takes down.
 pub(crate) fn is_here() -> bool {
     command::find("lvm").is_some()
 }
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn other_groups_of_the_host_are_not_seen() {
-        let line = lvm(LvmCommand::Look, "plumb_v", &["/dev/disk/by-id/a.b".to_owned()]).to_string();
+        let line = lvm(LvmCommand::Exists, "plumb_v", &["/dev/disk/by-id/a.b".to_owned()]).to_string();
         assert!(line.contains(r#"filter=["a|^/dev/disk/by-id/a\.b$|","r|.*|"]"#), "{line}");
         assert!(line.contains("udev_sync=0") && line.ends_with("plumb_v"), "{line}");
     }

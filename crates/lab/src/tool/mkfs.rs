@@ -1,17 +1,16 @@
 //! The programs that make file systems.
 
-/// What makes one kind of file system.
+/// The mkfs program of one file system.
 #[derive(Debug)]
 pub(crate) struct Maker {
-    /// The file system, `ext4`.
+    /// Name of the file system, such as `ext4`.
     pub(crate) fs: &'static str,
-    /// The program.
     pub(crate) program: &'static str,
-    /// Options that keep it from talking and from asking.
+    /// Options that suppress output and questions.
     pub(crate) quiet: &'static [&'static str],
 }
 
-/// All that are known.
+/// All supported file systems.
 pub(crate) const MAKERS: &[Maker] = &[
     Maker { fs: "ext2", program: "mkfs.ext2", quiet: &["-q", "-F"] },
     Maker { fs: "ext3", program: "mkfs.ext3", quiet: &["-q", "-F"] },
@@ -21,7 +20,7 @@ pub(crate) const MAKERS: &[Maker] = &[
     Maker { fs: "f2fs", program: "mkfs.f2fs", quiet: &["-q", "-f"] },
 ];
 
-/// What makes this file system.
+/// Returns the program for this file system.
 pub(crate) fn maker(fs: &str) -> Option<&'static Maker> {
     MAKERS.iter().find(|maker| maker.fs == fs)
 }

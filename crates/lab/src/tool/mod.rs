@@ -1,4 +1,4 @@
-//! What is known of the tools that more than one part of the lab runs: who builds, who takes down, who lays out a machine.
+//! Knowledge about tools that several parts of the lab run: building, taking down, and preparing virtual machines.
 
 pub(crate) mod ip_link;
 pub(crate) mod lvm;

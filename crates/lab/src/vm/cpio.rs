@@ -1,5 +1,5 @@
-//! An archive in the form that the kernel unpacks into its first file system. Source: the kernel's
-//! Documentation/driver-api/early-userspace/buffer-format.rst (`newc`).
+//! Writes an archive in the format that the kernel unpacks into its first file system.
+//! Source: the kernel's Documentation/driver-api/early-userspace/buffer-format.rst (`newc`).
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ const REGULAR: u32 = 0o100_000;
 const LINK: u32 = 0o120_000;
 const CHARACTER: u32 = 0o020_000;
 
-/// Writes an archive, entry by entry. Directories come before what is in them.
+/// Writes an archive, entry by entry. A directory must come before its contents.
 pub(super) struct Archive<W> {
     to: W,
     count: u32,
@@ -19,7 +19,7 @@ impl<W: Write> Archive<W> {
         Archive { to, count: 0 }
     }
 
-    /// Names have no leading `/`; permissions as in chmod(2).
+    /// Adds a directory. Names have no leading `/`; permissions as in chmod(2).
     pub(super) fn directory(&mut self, name: &str) -> io::Result<()> {
         self.entry(name, DIRECTORY | 0o755, (0, 0), b"")
     }
@@ -36,7 +36,7 @@ impl<W: Write> Archive<W> {
         self.entry(name, CHARACTER | 0o600, number, b"")
     }
 
-    /// Ends it.
+    /// Writes the trailer.
     pub(super) fn finish(mut self) -> io::Result<W> {
         self.entry("TRAILER!!!", 0, (0, 0), b"")?;
         self.to.flush()?;
@@ -47,7 +47,8 @@ impl<W: Write> Archive<W> {
         let size = u32::try_from(content.len())
             .map_err(|_| io::Error::new(io::ErrorKind::FileTooLarge, format!("{name} has 4 GiB or more")))?;
         self.count += 1;
-        // magic, inode, mode, uid, gid, links, time, size, device, device of a node, length of the name, sum
+        // Fields: magic, inode, mode, uid, gid, links, time, size, device, device of a node,
+        // length of the name, checksum.
         write!(self.to, "070701{:08x}{mode:08x}{:08x}{:08x}{:08x}{:08x}{size:08x}", self.count, 0, 0, 1, 0)?;
         write!(self.to, "{:08x}{:08x}{:08x}{:08x}{:08x}{:08x}", 0, 0, device.0, device.1, name.len() + 1, 0)?;
         self.to.write_all(name.as_bytes())?;
@@ -68,7 +69,7 @@ mod tests {
     use super::*;
     use std::process::{Command, Stdio};
 
-    // Protects: the form, against a reader that is not ours.
+    // Protects the format, against an independent reader.
     #[test]
     fn cpio_reads_it() {
         let mut archive = Archive::new(Vec::new());

@@ -1,4 +1,5 @@
-//! What programs, libraries and kernel modules say of themselves. Sources: elf(5), ld.so(8), modinfo(8).
+//! Reads the requirements of programs, libraries and kernel modules from their
+//! files. Sources: elf(5), ld.so(8), modinfo(8).
 
 use object::elf::{DT_NEEDED, DT_RPATH, DT_RUNPATH, PT_LOAD};
 use object::read::elf::{Dyn, FileHeader, ProgramHeader, SectionHeader};
@@ -6,18 +7,18 @@ use object::{Endianness, FileKind, read};
 
 type Header = object::elf::FileHeader64<Endianness>;
 
-/// What a program or library needs to run.
+/// Requirements of a program or library.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Needs {
-    /// The dynamic loader, a path; none for libraries and for static programs.
+    /// Path of the dynamic loader; `None` for libraries and static programs.
     pub(super) loader: Option<String>,
-    /// Names of libraries, or paths.
+    /// Names or paths of libraries.
     pub(super) libraries: Vec<String>,
-    /// Where they are looked for first; `$ORIGIN` is the directory of the file.
+    /// Directories to search first; `$ORIGIN` is the file's own directory.
     pub(super) search: Vec<String>,
 }
 
-/// What a file needs; `None` where it is no ELF file of 64 bits, such as a script.
+/// Reads the requirements of a file; `None` if it is not a 64-bit ELF file, such as a script.
 pub(super) fn needs(bytes: &[u8]) -> Option<Needs> {
     (FileKind::parse(bytes).ok()? == FileKind::Elf64).then_some(())?;
     read_needs(bytes).ok()
@@ -49,18 +50,18 @@ fn read_needs(bytes: &[u8]) -> read::Result<Needs> {
     Ok(needs)
 }
 
-/// The part of a program that is loaded when it runs: what comes behind in the file are symbols and debug information, often
-/// nine tenths of it. Without those sections, the table of sections must not be named either. A file that is no ELF file of
-/// 64 bits is returned whole.
+/// Returns the part of a program that is loaded at run time. The rest of the file, symbols and debug information, is
+/// often nine tenths of it. Without those sections, the header must not reference the section table either. Returns a
+/// file that is not 64-bit ELF unchanged.
 pub(crate) fn loaded_part(bytes: &[u8]) -> Vec<u8> {
-    /// Offsets of `e_shoff` and `e_shnum` in the header of a file of 64 bits.
+    /// Offsets of `e_shoff` and `e_shnum` in the header of a 64-bit file.
     const SECTIONS_OFFSET: std::ops::Range<usize> = 40..48;
     const SECTION_COUNTS: std::ops::Range<usize> = 60..64;
     let end = || -> read::Result<u64> {
         let header = Header::parse(bytes)?;
         let endian = header.endian()?;
         let segments = header.program_headers(endian, bytes)?;
-        // Some segments that are not loaded are read all the same, and none is large.
+        // Some unloaded segments are read all the same, and none is large.
         let ends = segments.iter().map(|segment| segment.p_offset(endian).saturating_add(segment.p_filesz(endian)));
         let loads = segments.iter().any(|segment| segment.p_type(endian) == PT_LOAD);
         Ok(if loads { ends.max().unwrap_or(u64::MAX) } else { u64::MAX })
@@ -76,7 +77,7 @@ pub(crate) fn loaded_part(bytes: &[u8]) -> Vec<u8> {
     part
 }
 
-/// What a kernel module says of itself: keys and values, in order.
+/// Returns the metadata of a kernel module: keys and values, in order.
 pub(super) fn module_facts(bytes: &[u8]) -> Option<Vec<(String, String)>> {
     let header = Header::parse(bytes).ok()?;
     let endian = header.endian().ok()?;
@@ -95,15 +96,15 @@ mod tests {
     use super::*;
     use std::process::Command;
 
-    // Protects: a cut program still runs, and needs what it needed.
+    // Protects: a stripped program still runs, and has the same requirements.
     #[test]
-    fn a_program_without_what_is_not_loaded_runs() {
+    fn a_program_without_its_unloaded_part_runs() {
         let own = std::env::current_exe().unwrap();
         let bytes = std::fs::read(&own).unwrap();
         let part = loaded_part(&bytes);
         let header = Header::parse(bytes.as_slice()).unwrap();
         let endian = header.endian().unwrap();
-        // Debug information may not be there; a test program has its symbols in any build.
+        // Debug information may be missing, but a test program has symbols in any build.
         let sections = header.sections(endian, bytes.as_slice()).unwrap();
         let (_, symbols) = sections.section_by_name(endian, b".symtab").unwrap();
         let rest = (bytes.len() - part.len()) as u64;
@@ -120,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_program_needs_nothing_and_stays_whole() {
+    fn a_file_that_is_not_a_program_is_returned_unchanged() {
         for bytes in [
             &b"#!/bin/sh\n"[..],
             b"",

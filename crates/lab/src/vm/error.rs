@@ -1,87 +1,69 @@
-//! Why a virtual machine cannot be made here.
+//! Errors from preparing a virtual machine.
 
 use std::io;
 use std::path::PathBuf;
 
-/// How a root is made.
+/// Hint on how to create a root.
 const MAKE_ROOT: &str = "make one: mmdebstrap --variant=minbase --include=e2fsprogs bookworm DIR";
 
-/// Why a virtual machine cannot be made here.
+/// Error from preparing a virtual machine.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum VmError {
-    /// A file that it is made of cannot be read.
+    /// A file that the machine needs cannot be read.
     #[error("{}: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// A module cannot be unpacked.
+    Read { path: PathBuf, source: io::Error },
+    /// A module cannot be decompressed.
     #[error("{}: {reason}", path.display())]
     Packed {
-        /// The module.
+        /// Path of the module.
         path: PathBuf,
-        /// The unpacker's words.
+        /// Error text of the decompressor.
         reason: String,
     },
-    /// A root that was named is not there.
+    /// The named root does not exist.
     #[error("root = {}: {source}; {MAKE_ROOT}", path.display())]
     NoRoot {
-        /// What was named.
+        /// Path as named in the study.
         path: PathBuf,
-        /// What the system said.
         source: io::Error,
     },
-    /// A directory that was named for a root holds no system.
-    #[error("root = {}: this is no system: it has no {missing}; {MAKE_ROOT}", path.display())]
+    /// The directory named as a root contains no system.
+    #[error("root = {}: this is not a system: it has no {missing}; {MAKE_ROOT}", path.display())]
     NotRoot {
-        /// The directory.
         path: PathBuf,
-        /// What every system has.
+        /// Missing path that every system has.
         missing: &'static str,
     },
     /// A part of a root cannot be read.
     #[error("root: {}: {source}; run as a user who may read all of it, such as root", path.display())]
     RootPart {
-        /// A directory in it.
+        /// A directory in the root.
         path: PathBuf,
-        /// What the system said.
         source: io::Error,
     },
     /// A root cannot be packed.
     #[error("root = {}: mkfs.ext4 -d cannot pack it: {reason}; run as a user who may read all of it", path.display())]
     Pack {
-        /// The directory.
         path: PathBuf,
-        /// What mkfs.ext4 said.
+        /// Error text of mkfs.ext4.
         reason: String,
     },
-    /// There is nothing to pack with.
+    /// mkfs.ext4 is not installed.
     #[error("a root is packed by mkfs.ext4, which is not installed here; Debian's package is e2fsprogs")]
     NoPacker,
     /// An image cannot be written.
     #[error("cannot write {}: {source}", path.display())]
-    Write {
-        /// The image.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// A kernel that was named cannot be read.
+    Write { path: PathBuf, source: io::Error },
+    /// A named kernel cannot be read.
     #[error("kernel {}: {source}", image.display())]
     Kernel {
-        /// Its image.
+        /// Path of its image.
         image: PathBuf,
-        /// What the system said.
         source: io::Error,
     },
-    /// A directory that was named for a kernel holds none.
+    /// The directory named as a kernel contains none.
     #[error("{} has no boot/vmlinuz-* with its lib/modules", dir.display())]
-    NoKernelIn {
-        /// The directory.
-        dir: PathBuf,
-    },
+    NoKernelIn { dir: PathBuf },
     /// No such kernel is installed here.
     #[error(
         "no kernel{} with its modules is installed here{}; install Debian's package {package} (apt-cache search --names-only \
@@ -91,72 +73,62 @@ pub(super) enum VmError {
         if known.is_empty() { String::new() } else { format!(" (there is {})", known.join(", ")) }
     )]
     NoKernel {
-        /// The release that was asked for.
+        /// Requested release.
         wanted: Option<String>,
-        /// Releases that are here.
+        /// Releases that are installed here.
         known: Vec<String>,
-        /// The package that has it.
+        /// Debian package that contains it.
         package: String,
-        /// What its name begins with.
+        /// Prefix of the package's name.
         pattern: String,
-        /// Where kernels lie that are not installed.
+        /// Directory of unpacked kernels.
         unpacked: &'static str,
     },
-    /// This machine's own kernel is asked for and is not here.
+    /// This machine's own kernel was requested and is not here.
     #[error(
         "this machine runs Linux {own}, and the image and modules of that kernel are not here{}; install its package, or name \
          another one with `kernel`",
         if known.is_empty() { String::new() } else { format!(" (there is {})", known.join(", ")) }
     )]
     NoOwnKernel {
-        /// What runs here.
+        /// Release that this machine runs.
         own: String,
-        /// Releases that are here.
+        /// Releases that are installed here.
         known: Vec<String>,
     },
-    /// An image does not tell its release.
+    /// An image does not contain its release.
     #[error("{}: the kernel release is unknown; name the file vmlinuz-RELEASE, as Debian does", image.display())]
-    Nameless {
-        /// The image.
-        image: PathBuf,
-    },
+    Nameless { image: PathBuf },
     /// A kernel has no modules.
     #[error(
         "{} is Linux {release}, whose modules are neither in lib/modules/{release} next to it nor in /lib/modules",
         image.display()
     )]
     NoModulesOf {
-        /// Its image.
+        /// Path of its image.
         image: PathBuf,
-        /// Its release.
         release: String,
     },
-    /// A directory of modules has none.
+    /// A module directory contains no modules.
     #[error("{} has no kernel modules", dir.display())]
-    NoModules {
-        /// The directory.
-        dir: PathBuf,
-    },
-    /// A module is missing without which no machine runs.
+    NoModules { dir: PathBuf },
+    /// A module that every machine needs is missing.
     #[error("{} has no module `{name}`, which a virtual machine needs", dir.display())]
     NoModule {
-        /// The directory of modules.
+        /// Directory of the modules.
         dir: PathBuf,
-        /// The module.
+        /// Name of the module.
         name: String,
     },
-    /// A module's file is something else.
+    /// A file is not a kernel module.
     #[error("{} is not a kernel module", path.display())]
-    NotModule {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A module needs another one.
+    NotModule { path: PathBuf },
+    /// A module needs another one that is missing.
     #[error("{} needs the module `{name}`, which is missing", path.display())]
     NeedsModule {
-        /// The module.
+        /// Path of the module.
         path: PathBuf,
-        /// The other one.
+        /// Name of the missing module.
         name: String,
     },
     /// KVM cannot be used.
@@ -164,18 +136,13 @@ pub(super) enum VmError {
     Kvm(NoKvm),
 }
 
-/// Why KVM cannot be used here.
+/// Reason why KVM cannot be used here.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NoKvm {
-    /// A file that tells cannot be opened.
+    /// A file that shows KVM's availability cannot be opened.
     #[error("{path}: {source}")]
-    Open {
-        /// The file.
-        path: &'static str,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The processor does not help.
+    Open { path: &'static str, source: io::Error },
+    /// The processor has no virtualization extensions.
     #[error("/dev/kvm exists, but /proc/cpuinfo shows neither vmx nor svm")]
     NoExtensions,
 }

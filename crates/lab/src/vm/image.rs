@@ -1,4 +1,5 @@
-//! The first file system of a machine: Plumb itself, the tools that build systems under test, and the kernel's modules.
+//! The first file system of a machine: Plumb itself, the tools that build systems under
+//! test, and the kernel's modules.
 
 use super::cpio::Archive;
 use super::elf;
@@ -11,14 +12,14 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
-/// The list of modules, in the order in which they are loaded.
+/// Path of the list of modules, in load order.
 pub(crate) const MODULES_FILE: &str = "/plumb/modules";
 
-/// Goes into the name of each image: another layout is another image.
+/// Part of each image's name: changing the layout makes new images.
 const LAYOUT: &str = "plumb initramfs 2";
 
-/// Programs that steps use, and those that `cmd` steps may expect. What the host has not, a machine has not either; a step
-/// that needs it says so.
+/// Programs that steps use, and those that `cmd` steps may expect. A machine lacks programs that the host lacks; a
+/// step that needs one reports it.
 pub(super) const PROGRAMS: &[&str] = &[
     "mdadm",
     "mdmon",
@@ -120,10 +121,10 @@ pub(super) const PROGRAMS: &[&str] = &[
     "setpriv",
 ];
 
-/// Files of the host without which its tools behave otherwise.
+/// Settings files of the host that change its tools' behavior.
 const SETTINGS: [&str; 3] = ["/etc/mke2fs.conf", "/etc/ld.so.cache", "/etc/nsswitch.conf"];
 
-/// What is in the image, by its path there.
+/// Contents of the image, by path.
 #[derive(Debug)]
 enum ImageEntry {
     Directory,
@@ -136,23 +137,23 @@ enum ImageEntry {
 #[derive(Debug, Default)]
 struct Image {
     entries: BTreeMap<String, ImageEntry>,
-    /// Directories in which libraries are looked for, as the dynamic loader does.
+    /// Library directories, in the dynamic loader's order.
     libraries: Vec<PathBuf>,
 }
 
-/// Whose tools build what is measured.
+/// Origin of the tools that build the system under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tools {
-    /// This machine's, which go into the image.
+    /// This machine's tools, which go into the image.
     OfTheHost,
-    /// Those of the root that the machine goes on with.
+    /// The tools of the root that the machine switches to.
     OfTheRoot,
 }
 
-/// The image for a kernel: the one in the cache where nothing has changed, else a new one.
+/// Returns the image for a kernel: the cached one if nothing has changed, else a new one.
 ///
 /// # Errors
-/// Plumb or a needed module cannot be read, or the image cannot be written.
+/// Returns an error if Plumb or a needed module cannot be read, or the image cannot be written.
 pub(super) fn provide(kernel: &Kernel, program: &Path, tools: Tools, cache: &Path) -> Result<PathBuf, VmError> {
     let mut image = Image::with_programs(program, tools)?;
     let tree = ModuleTree::read(&kernel.modules)?;
@@ -172,7 +173,7 @@ pub(super) fn provide(kernel: &Kernel, program: &Path, tools: Tools, cache: &Pat
     let written = || -> io::Result<()> {
         std::fs::create_dir_all(cache)?;
         forget_old(cache, IMAGE_END, KEPT_IMAGES);
-        // Whole or not at all, whoever else makes the same.
+        // Rename atomically: other processes may create the same image.
         let file = tempfile::NamedTempFile::new_in(cache)?;
         image.write(file.as_file())?;
         file.persist(&path)?;
@@ -184,10 +185,10 @@ pub(super) fn provide(kernel: &Kernel, program: &Path, tools: Tools, cache: &Pat
     }
 }
 
-/// Images that are kept: one for each kernel in use, and those of a change or two of Plumb.
+/// Number of images kept: one for each kernel in use, and those of a recent change or two of Plumb.
 const KEPT_IMAGES: usize = 7;
 
-/// Removes the images with this end of their names that were not used for longest.
+/// Removes the least recently used images whose name ends with `end`.
 pub(super) fn forget_old(cache: &Path, end: &str, kept: usize) {
     let entries = std::fs::read_dir(cache).into_iter().flatten().flatten();
     let mut images: Vec<_> = entries
@@ -237,7 +238,7 @@ impl Image {
         Ok(image)
     }
 
-    /// A name that changes with the content.
+    /// Returns a name that changes with the content.
     fn name(&self, release: &str, modules: &[u8]) -> String {
         let mut hash = blake3::Hasher::new();
         let mut add = |bytes: &[u8]| {
@@ -283,7 +284,7 @@ impl Image {
         self.put(path, ImageEntry::Link(target.to_owned()));
     }
 
-    /// A file of the host at the place where it is there, with what it needs to run; nothing where it is not there.
+    /// Adds a file of the host at the same path, with its requirements. Does nothing if the file does not exist.
     fn host_file(&mut self, path: &Path) {
         let place = merged(path);
         if self.entries.contains_key(&place) {
@@ -340,7 +341,7 @@ impl Image {
 
 const OS_RELEASE: &str = "ID=plumb-vm\nNAME=\"Plumb's virtual machine\"\nPRETTY_NAME=\"Plumb's virtual machine\"\n";
 
-/// A host's path in the image, where `/bin`, `/sbin`, `/lib` and `/lib64` are links into `/usr`.
+/// Maps a host's path into the image, where `/bin`, `/sbin`, `/lib` and `/lib64` are links into `/usr`.
 fn merged(path: &Path) -> String {
     let parts: Vec<String> = path
         .components()
@@ -353,14 +354,14 @@ fn merged(path: &Path) -> String {
     format!("{}/{}", if in_usr { "/usr" } else { "" }, parts.join("/"))
 }
 
-/// A program of the host; root's directories too, which a user's path may lack.
+/// Returns the path of a host program. Searches root's directories too, which a user's path may lack.
 pub(super) fn in_path(name: &str) -> Option<PathBuf> {
     let own = std::env::var_os("PATH").unwrap_or_default();
     let all = std::env::split_paths(&own).chain(["/usr/sbin", "/usr/bin", "/sbin", "/bin"].map(PathBuf::from));
     all.map(|dir| dir.join(name)).find(|path| path.is_file())
 }
 
-/// Directories of ld.so.conf(5), then those that the loader has built in.
+/// Returns the directories of ld.so.conf(5), then those built into the loader.
 fn library_directories() -> Vec<PathBuf> {
     let mut directories = Vec::new();
     read_conf(Path::new("/etc/ld.so.conf"), &mut directories, 0);
@@ -377,7 +378,7 @@ fn read_conf(path: &Path, directories: &mut Vec<PathBuf>, depth: u32) {
     let Ok(text) = plumb_text::bounded::read_to_string(path) else { return };
     for line in text.lines().map(|line| line.split('#').next().unwrap_or_default().trim()) {
         if let Some(pattern) = line.strip_prefix("include ") {
-            // All that is in use is `include /etc/ld.so.conf.d/*.conf`.
+            // The only form in use is `include /etc/ld.so.conf.d/*.conf`.
             let pattern = Path::new(pattern.trim());
             if depth == 0
                 && let Some(dir) = pattern.parent()
@@ -399,9 +400,9 @@ fn read_conf(path: &Path, directories: &mut Vec<PathBuf>, depth: u32) {
 mod tests {
     use super::*;
 
-    // Protects: a tool comes with its loader and its libraries, at places where the loader finds them.
+    // Protects: a tool comes with its loader and libraries, at paths where the loader finds them.
     #[test]
-    fn a_tool_brings_what_it_needs() {
+    fn a_tool_brings_its_loader_and_libraries() {
         let image = Image::with_programs(&std::env::current_exe().unwrap(), Tools::OfTheHost).unwrap();
         for (path, entry) in &image.entries {
             if let ImageEntry::Link(target) = entry

@@ -1,4 +1,4 @@
-//! Where kernels are found. A kernel is an image and the modules that were built with it.
+//! Finds kernels. A kernel is an image and the modules that were built with it.
 
 use super::VmSpec;
 use super::error::VmError;
@@ -8,18 +8,18 @@ use std::path::{Path, PathBuf};
 /// A kernel that can be booted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Kernel {
-    /// Its image.
+    /// Path of its image.
     pub(super) image: PathBuf,
-    /// What `uname -r` says when it runs.
+    /// Release, as `uname -r` prints it.
     pub(super) release: String,
-    /// Its modules, such as `/lib/modules/6.1.0-1-amd64`.
+    /// Directory of its modules, such as `/lib/modules/6.1.0-1-amd64`.
     pub(super) modules: PathBuf,
 }
 
-/// Directories below which there are a `boot` and a `lib/modules`, in the order in which they are looked through.
+/// Returns directories that have a `boot` and a `lib/modules`, in search order.
 ///
-/// These are `/`, what `PLUMB_KERNELS` names (several with colons), and each directory in `plumb/kernels` below
-/// `/var/lib` and the user's data directory: a kernel's package that is unpacked there need not be installed.
+/// These are `/`, the directories in `PLUMB_KERNELS` (separated by colons), and each directory in `plumb/kernels`
+/// below `/var/lib` and the user's data directory. A kernel package unpacked there need not be installed.
 pub(super) fn places() -> Vec<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let mut places = vec![PathBuf::from("/")];
@@ -35,28 +35,28 @@ pub(super) fn places() -> Vec<PathBuf> {
     places
 }
 
-/// Where kernels lie that are unpacked and not installed.
+/// Directory of unpacked kernels that are not installed.
 const UNPACKED: &str = "/var/lib/plumb/kernels";
 
-/// The word for this machine's own kernel.
+/// Word for this machine's own kernel.
 const OWN: &str = "own";
 
-/// The word for the newest kernel found.
+/// Word for the newest kernel found.
 const NEWEST: &str = "newest";
 
 /// A kernel that was chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Choice {
-    /// What boots.
+    /// The kernel to boot.
     pub(super) kernel: Kernel,
     /// A warning if no kernel was named and the expected one is missing, so another one boots.
     pub(super) note: Option<String>,
 }
 
-/// The kernel of a machine, which its root may have.
+/// Chooses the kernel of a machine, preferably from its root.
 ///
 /// # Errors
-/// As [`find`].
+/// Returns the errors of [`find`].
 pub(super) fn choose(spec: &VmSpec) -> Result<Choice, VmError> {
     let root = spec.root.as_deref().filter(|_| spec.kernel.is_none());
     if let Some(kernel) = root.and_then(of_root) {
@@ -72,17 +72,17 @@ pub(super) fn choose(spec: &VmSpec) -> Result<Choice, VmError> {
     Ok(chosen)
 }
 
-/// The kernel that a study means: a release such as `6.1`, `own` (this machine's), `newest`, the path of an image, or a
-/// directory into which a package was unpacked. Without any, this machine's own, else the newest.
+/// Finds the kernel that a study names: a release such as `6.1`, `own` (this machine's), `newest`, the path of an
+/// image, or a directory with an unpacked package. Without a name, uses this machine's own, else the newest.
 ///
 /// # Errors
-/// There is none; what there is, and which package has it.
+/// Returns an error if there is none. It lists the existing kernels and the package that has the named one.
 pub(super) fn find(wanted: Option<&str>, places: &[PathBuf]) -> Result<Choice, VmError> {
     let own = rustix::system::uname().release().to_string_lossy().into_owned();
     find_on(&own, wanted, places)
 }
 
-/// As [`find`], on a machine that runs this release.
+/// Does the work of [`find`] on a machine that runs this release.
 fn find_on(own: &str, wanted: Option<&str>, places: &[PathBuf]) -> Result<Choice, VmError> {
     let named = |kernel| Choice { kernel, note: None };
     let is_word = wanted.is_none_or(|wanted| [OWN, NEWEST].contains(&wanted));
@@ -122,7 +122,7 @@ fn find_on(own: &str, wanted: Option<&str>, places: &[PathBuf]) -> Result<Choice
     }
 }
 
-/// The kernel that is installed in a root, if any.
+/// Returns the kernel that is installed in a root, if any.
 fn of_root(root: &Path) -> Option<Kernel> {
     best(kernels_in(root))
 }
@@ -149,18 +149,18 @@ fn debian_arch() -> &'static str {
     }
 }
 
-/// Whether a release is of a series: `6.1.0-1-amd64` is of `6.1`, and `6.12.9` is not.
+/// Whether a release belongs to a series: `6.1.0-1-amd64` belongs to `6.1`, and `6.12.9` does not.
 pub(crate) fn is_of(release: &str, series: &str) -> bool {
     release.strip_prefix(series).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-', '+']))
 }
 
-/// All below a directory that have both an image and modules.
+/// Returns all kernels below a directory that have both an image and modules.
 fn kernels_in(place: &Path) -> Vec<Kernel> {
     let mut kernels = Vec::new();
     for modules in ["lib/modules", "usr/lib/modules"].map(|name| place.join(name)) {
         for entry in std::fs::read_dir(&modules).into_iter().flatten().flatten() {
             let release = entry.file_name().to_string_lossy().into_owned();
-            // Debian, and others with a `boot`; those that keep the image with the modules.
+            // Debian and others use `boot`; some distributions keep the image with the modules.
             let images = [place.join("boot").join(format!("vmlinuz-{release}")), entry.path().join("vmlinuz")];
             if let Some(image) = images.into_iter().find(|image| image.is_file())
                 && kernels.iter().all(|kernel: &Kernel| kernel.release != release)
@@ -172,13 +172,13 @@ fn kernels_in(place: &Path) -> Vec<Kernel> {
     kernels
 }
 
-/// The newest; builds for clouds and for real time come last, since they lack drivers or answer other questions.
+/// Returns the newest kernel. Cloud and real-time builds come last: they lack drivers or behave differently.
 fn best(kernels: Vec<Kernel>) -> Option<Kernel> {
     let special = |kernel: &Kernel| kernel.release.contains("-cloud") || kernel.release.contains("-rt");
     kernels.into_iter().max_by(|a, b| special(b).cmp(&special(a)).then_with(|| by_version(&a.release, &b.release)))
 }
 
-/// By numbers where there are numbers.
+/// Compares versions, digits by number.
 fn by_version(a: &str, b: &str) -> Ordering {
     let numbers = |text: &str| -> Vec<u64> {
         text.split(|letter: char| !letter.is_ascii_digit()).filter_map(|part| part.parse().ok()).collect()
@@ -186,7 +186,7 @@ fn by_version(a: &str, b: &str) -> Ordering {
     numbers(a).cmp(&numbers(b)).then_with(|| a.cmp(b))
 }
 
-/// The kernel of an image that somebody named.
+/// Returns the kernel of a named image.
 fn of_image(image: &Path, places: &[PathBuf]) -> Result<Kernel, VmError> {
     let head = head(image).map_err(|source| VmError::Kernel { image: image.to_owned(), source })?;
     let named = || {
@@ -194,8 +194,8 @@ fn of_image(image: &Path, places: &[PathBuf]) -> Result<Kernel, VmError> {
         name.strip_prefix("vmlinuz-").map(str::to_owned)
     };
     let release = release_in(&head).or_else(named).ok_or_else(|| VmError::Nameless { image: image.to_owned() })?;
-    let beside = image.parent().map(|dir| [dir.to_owned(), dir.join(".."), dir.join("../..")]);
-    let roots = beside.into_iter().flatten().chain(places.iter().cloned());
+    let nearby = image.parent().map(|dir| [dir.to_owned(), dir.join(".."), dir.join("../..")]);
+    let roots = nearby.into_iter().flatten().chain(places.iter().cloned());
     let modules = roots
         .flat_map(|root| ["lib/modules", "usr/lib/modules"].map(|name| root.join(name).join(&release)))
         .find(|dir| dir.is_dir());
@@ -205,7 +205,7 @@ fn of_image(image: &Path, places: &[PathBuf]) -> Result<Kernel, VmError> {
     }
 }
 
-/// The beginning of a file, as far as headers go.
+/// Reads the beginning of a file, as far as headers go.
 fn head(path: &Path) -> std::io::Result<Vec<u8>> {
     use std::io::Read;
     let mut head = Vec::new();
@@ -213,7 +213,8 @@ fn head(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(head)
 }
 
-/// The release in an x86 image's header. Source: the kernel's Documentation/arch/x86/boot.rst, `kernel_version`.
+/// Reads the release from an x86 image's header. Source: the kernel's
+/// Documentation/arch/x86/boot.rst, `kernel_version`.
 fn release_in(head: &[u8]) -> Option<String> {
     (head.get(0x202..0x206)? == b"HdrS").then_some(())?;
     let at = usize::from(u16::from_le_bytes(head.get(0x20e..0x210)?.try_into().ok()?)) + 0x200;
@@ -231,7 +232,7 @@ mod tests {
         std::fs::write(place.join("boot").join(format!("vmlinuz-{release}")), b"").unwrap();
     }
 
-    // Protects: 6.1 is not 6.12, the newest build is meant, and no special one where there is a plain one.
+    // Protects: 6.1 does not match 6.12, the newest build wins, and special builds are used only without a plain one.
     #[test]
     fn a_series_is_found() {
         let dir = tempfile::tempdir().unwrap();
@@ -245,14 +246,15 @@ mod tests {
         assert_eq!(found("6.1.0-9-amd64").unwrap(), "6.1.0-9-amd64");
         assert_eq!(found("6.1.0-57").unwrap(), "6.1.0-57-cloud-amd64");
         assert_eq!(find(Some(dir.path().to_str().unwrap()), &[]).unwrap().kernel.release, "6.12.117+deb12-amd64");
-        let said = found("5.10").unwrap_err().to_string();
+        let message = found("5.10").unwrap_err().to_string();
         assert!(
-            said.contains("no kernel 5.10") && said.contains("6.1.0-9-amd64") && said.contains("dpkg-deb -x"),
-            "{said}"
+            message.contains("no kernel 5.10") && message.contains("6.1.0-9-amd64") && message.contains("dpkg-deb -x"),
+            "{message}"
         );
     }
 
-    // Protects: a study of this machine's kernel never measures another one, and who names none hears which one boots.
+    // Protects: a study of this machine's kernel never measures another one, and a study that names
+    // none reports which one boots.
     #[test]
     fn another_kernel_never_boots_in_silence() {
         let dir = tempfile::tempdir().unwrap();
@@ -265,8 +267,11 @@ mod tests {
         let here = |release: &str| (release.to_owned(), None);
         assert_eq!(found("6.1.0-9-amd64", Some("own")).unwrap(), here("6.1.0-9-amd64"));
         assert_eq!(found("6.1.0-9-amd64", None).unwrap(), here("6.1.0-9-amd64"));
-        let said = found("6.18.44", Some("own")).unwrap_err().to_string();
-        assert!(said.contains("6.18.44") && said.contains("6.12.117") && said.contains("`kernel`"), "{said}");
+        let message = found("6.18.44", Some("own")).unwrap_err().to_string();
+        assert!(
+            message.contains("6.18.44") && message.contains("6.12.117") && message.contains("`kernel`"),
+            "{message}"
+        );
         let (release, note) = found("6.18.44", None).unwrap();
         let note = note.unwrap();
         assert!(release.starts_with("6.12") && note.contains("6.18.44") && note.contains("6.12.117"), "{note}");
@@ -282,20 +287,20 @@ mod tests {
         kernel(dir.path(), "6.1.0-9-amd64");
         let image = dir.path().join("boot/vmlinuz-6.1.0-9-amd64");
         assert_eq!(find(image.to_str(), &[]).unwrap().kernel.release, "6.1.0-9-amd64");
-        // By its own word, whatever it is called.
+        // The header gives the release, so the file name does not matter.
         let mut bytes = vec![0; 0x300];
         bytes[0x202..0x206].copy_from_slice(b"HdrS");
         bytes[0x20e..0x210].copy_from_slice(&0x20_u16.to_le_bytes());
         bytes[0x220..0x231].copy_from_slice(b"5.9.9 (me@here) #");
         let other = dir.path().join("bzImage");
         std::fs::write(&other, &bytes).unwrap();
-        let said = find(other.to_str(), &[]).unwrap_err().to_string();
-        assert!(said.contains("is Linux 5.9.9, whose modules"), "{said}");
-        // Cut anywhere, it is an answer all the same.
+        let message = find(other.to_str(), &[]).unwrap_err().to_string();
+        assert!(message.contains("is Linux 5.9.9, whose modules"), "{message}");
+        // A truncated header must not panic.
         for length in 0..bytes.len() {
             let _ = release_in(&bytes[..length]);
         }
-        let said = find(Some("/nowhere/vmlinuz"), &[]).unwrap_err().to_string();
-        assert!(said.contains("/nowhere/vmlinuz"), "{said}");
+        let message = find(Some("/nowhere/vmlinuz"), &[]).unwrap_err().to_string();
+        assert!(message.contains("/nowhere/vmlinuz"), "{message}");
     }
 }

@@ -1,4 +1,4 @@
-//! A virtual machine that runs.
+//! A running virtual machine.
 
 use super::image::Tools;
 use super::qemu::{self, Chosen, GuestMachine};
@@ -22,22 +22,22 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-/// Memory of a machine whose study says nothing.
+/// Default memory of a machine.
 pub(super) const MEMORY_BYTES: u64 = 512 << 20;
 
-/// The least memory with which QEMU and a kernel can start at all.
+/// Minimum memory with which QEMU and a kernel can start.
 const MEMORY_MIN_BYTES: u64 = 32 << 20;
 
-/// Until a machine must have booted.
+/// Default time limit for a boot, in seconds.
 const BOOT_TIMEOUT_S: u64 = 300;
 
-/// How long a machine that was told to end may take to switch itself off.
+/// Time limit for a machine to switch itself off.
 const OFF_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Lines of the console that an error shows.
 const CONSOLE_LINES: usize = 12;
 
-/// A virtual machine with Plumb's agent in it. Dropped, it is gone with its disks.
+/// A virtual machine with Plumb's agent in it. Dropping it removes the machine and its disks.
 pub struct Vm {
     link: Link,
     facts: HostFacts,
@@ -45,10 +45,10 @@ pub struct Vm {
 }
 
 impl Vm {
-    /// Boots it, and waits until its agent answers.
+    /// Boots the machine, and waits until its agent answers.
     ///
     /// # Errors
-    /// What is missing here (QEMU, the kernel, KVM), or what its console said last.
+    /// Returns the missing requirement (QEMU, the kernel, KVM), or the last lines of the machine's console.
     pub fn boot(spec: &VmSpec, surroundings: &Surroundings) -> Result<Vm, HostError> {
         let arch = std::env::consts::ARCH;
         let qemu = qemu_of(arch)?;
@@ -58,7 +58,7 @@ impl Vm {
         let kernel = kernel::choose(spec).map_err(failed)?.kernel;
         let cache = surroundings.cache.join("vm");
         let root = spec.root.as_deref().map(|root| root::provide(root, &cache)).transpose().map_err(failed)?;
-        // In another system's userland, a program that needs this one's C library may not run.
+        // A program that needs this machine's C library may not run in another userland.
         let (program, tools) = match &root {
             Some(_) => (surroundings.far_program.as_ref().unwrap_or(&surroundings.program), Tools::OfTheRoot),
             None => (&surroundings.program, Tools::OfTheHost),
@@ -86,10 +86,10 @@ impl Vm {
         let mut link = Link::new(reader, writer, surroundings.interrupted);
         let limit = Duration::from_secs(spec.boot_timeout.unwrap_or(BOOT_TIMEOUT_S));
         match link.hello(limit) {
-            // A machine of another kernel would be measured under a false name.
+            // Otherwise the results would name the wrong kernel.
             Ok(facts) if facts.kernel != kernel.release => {
                 let (runs, image) = (&facts.kernel, kernel.image.display());
-                Err(failed(format!("{image} is Linux {}, but the machine says that it runs {runs}", kernel.release)))
+                Err(failed(format!("{image} is Linux {}, but the machine runs {runs}", kernel.release)))
             }
             Ok(facts) => {
                 process.forget_files();
@@ -97,7 +97,7 @@ impl Vm {
             }
             Err(HostError::Lost(reason)) => {
                 let how = format!("Linux {} under {}", kernel.release, accel.name());
-                let said = process.last_words();
+                let last_words = process.last_words();
                 let image_bytes = image.metadata().map_or(0, |facts| facts.len());
                 let hint = if memory_bytes < image_bytes.saturating_mul(4) {
                     let (memory, image) = (memory_bytes >> 20, image_bytes >> 20);
@@ -107,14 +107,14 @@ impl Vm {
                 } else {
                     String::new()
                 };
-                // A busy host makes some boots fail: whoever conducts a study tries again.
-                Err(HostError::Lost(format!("the virtual machine did not boot ({how}): {reason}{hint}{said}")))
+                // Some boots fail on a busy host, so report a loss: the conductor of the study tries again.
+                Err(HostError::Lost(format!("the virtual machine did not boot ({how}): {reason}{hint}{last_words}")))
             }
             Err(error) => Err(error),
         }
     }
 
-    /// QEMU's process, for whoever looks after what is left.
+    /// Returns QEMU's process ID, for code that checks for leftovers.
     pub fn pid(&self) -> u32 {
         self.process.pid
     }
@@ -129,26 +129,26 @@ impl FarHost for Vm {
         &mut self.link
     }
 
-    /// With what the machine's console said last.
-    fn explained(&mut self, reason: &str) -> HostError {
+    /// Adds the last lines of the machine's console.
+    fn explain_loss(&mut self, reason: &str) -> HostError {
         HostError::Lost(format!("the virtual machine: {reason}{}", self.process.last_words()))
     }
 
     fn end(&mut self) -> Result<(), HostError> {
-        // All that it could leave is gone with it.
+        // QEMU's exit removes everything that it could leave.
         self.process.wait(OFF_TIMEOUT);
         Ok(())
     }
 }
 
-/// QEMU for an architecture.
+/// Returns the path of QEMU for an architecture.
 pub(super) fn qemu_of(arch: &str) -> Result<PathBuf, HostError> {
     let qemu = qemu::program(arch);
     image::in_path(&qemu)
         .ok_or_else(|| failed(format!("{qemu} is not installed; Debian's package is {}", qemu_package(arch))))
 }
 
-/// Memory of a machine, bytes.
+/// Returns the memory size of a machine, in bytes.
 pub(super) fn memory_bytes(spec: &VmSpec) -> Result<u64, HostError> {
     let bytes = spec.memory.as_deref().map_or(Ok(MEMORY_BYTES), |text| size("memory", text))?;
     if bytes < MEMORY_MIN_BYTES {
@@ -158,7 +158,7 @@ pub(super) fn memory_bytes(spec: &VmSpec) -> Result<u64, HostError> {
     Ok(bytes)
 }
 
-/// Sizes of its disks, bytes.
+/// Returns the sizes of its disks, in bytes.
 pub(super) fn sizes_of(spec: &VmSpec) -> Result<Vec<u64>, HostError> {
     spec.disks.iter().map(|text| size("disks", text)).collect()
 }
@@ -172,11 +172,11 @@ fn size(key: &str, text: &str) -> Result<u64, HostError> {
     Ok(bytes)
 }
 
-/// The files of a machine that runs.
+/// The files of a running machine.
 struct MachineFiles {
     dir: DirectoryClaim,
     disks: Vec<PathBuf>,
-    /// Whether the disks' files can be used round the page cache.
+    /// Whether the disks' files support direct I/O.
     direct: bool,
 }
 
@@ -188,7 +188,7 @@ pub(crate) fn remove_left(parent: &Path) -> Vec<PathBuf> {
 }
 
 impl MachineFiles {
-    /// Sparse files of these sizes, which take what is written to them.
+    /// Creates sparse files of these sizes. They grow with the data written to them.
     fn new(sizes: &[u64]) -> Result<MachineFiles, HostError> {
         let parent = std::env::temp_dir();
         remove_left(&parent);
@@ -208,14 +208,14 @@ impl MachineFiles {
     }
 }
 
-/// QEMU.
+/// QEMU's process.
 struct Process {
     pid: u32,
-    /// Our end of the channel; when it is shut, the agent switches the machine off.
+    /// Our end of the channel. Closing it makes the agent switch the machine off.
     channel: UnixStream,
     ended: Receiver<ExitStatus>,
     status: Option<ExitStatus>,
-    /// Open, since its name may be gone.
+    /// Kept open, since its name may be removed.
     console: Option<File>,
     errors: File,
     room: Option<MachineFiles>,
@@ -239,15 +239,15 @@ impl Process {
             .and_then(|_| File::open(room.dir.path().join("console")))
             .map_err(|error| failed(format!("cannot make the console's file: {error}")))?;
         let mut command = Command::new(program);
-        // QEMU must not outlive this process, whatever ends it.
+        // QEMU must not outlive this process, however it ends.
         command.args(["agent", "--with-parent", &std::process::id().to_string(), "--"]).arg(qemu).args(words);
         command.stdin(Stdio::from(OwnedFd::from(far))).stdout(Stdio::null()).stderr(stderr);
         let (started, start) = crossbeam_channel::unbounded();
         let (ends, ended) = crossbeam_channel::unbounded();
-        // The kernel ends the child with the *thread* that started it, and so that thread waits for it.
+        // The kernel kills the child when the *thread* that started it exits, so that thread waits for it.
         std::thread::spawn(move || {
             let child = command.spawn();
-            // Our copy of the far end must be closed, or its end would never be seen.
+            // Close our copy of the far end, or its end of file would never arrive.
             drop(command);
             let mut child: Child = match child {
                 Ok(child) => {
@@ -270,12 +270,12 @@ impl Process {
         Ok(Process { pid, channel, ended, status: None, console: Some(console), errors, room: Some(room) })
     }
 
-    /// Removes the names of its files: they live as long as it has them open, and no longer.
+    /// Removes the names of its files, so that the files vanish when it closes them.
     fn forget_files(&mut self) {
         self.room = None;
     }
 
-    /// Waits for its end, and ends it when that takes too long.
+    /// Waits for QEMU to exit, and kills it after the time limit.
     fn wait(&mut self, limit: Duration) {
         if self.status.is_some() {
             return;
@@ -290,7 +290,7 @@ impl Process {
         self.status = self.ended.recv_timeout(OFF_TIMEOUT).ok();
     }
 
-    /// Ends it, and tells what it and its console said last.
+    /// Kills QEMU and returns the last output of QEMU and of the console.
     fn last_words(&mut self) -> String {
         let _ = self.channel.shutdown(Shutdown::Both);
         self.wait(Duration::from_secs(1));

@@ -1,5 +1,5 @@
-//! Which modules of a kernel are needed, in the order in which they can be loaded. What a module needs is read from the
-//! module itself, since a package that was only unpacked has no `modules.dep`.
+//! Selects the modules of a kernel that are needed, in load order. Dependencies are read from the modules themselves,
+//! since a package that was only unpacked has no `modules.dep`.
 
 use super::elf::module_facts;
 use super::error::VmError;
@@ -7,12 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Modules that a machine cannot do without: its disks, its port to the other side.
+/// Modules that every machine needs for its disks and its port to the host.
 pub(super) const NEEDED: [&str; 3] = ["virtio_pci", "virtio_blk", "virtio_console"];
 
-/// Modules for what is built in a machine. What a kernel does not have is left out, and shows when it is asked for.
+/// Modules for the systems built in a machine. A module that the kernel lacks is skipped, and
+/// reported when it is needed.
 pub(super) const WANTED: &[&str] = &[
-    // Sums and ciphers by which file systems ask for them; the kernel has no `modprobe` here to find them.
+    // Checksums and ciphers that file systems request by these names. The kernel has no `modprobe` here to find them.
     "crc32c_generic",
     "crc32c_intel",
     "crc32_pclmul",
@@ -65,10 +66,10 @@ pub(super) struct ModuleTree {
 }
 
 impl ModuleTree {
-    /// Of a directory such as `/lib/modules/6.1.0-1-amd64`.
+    /// Reads a directory such as `/lib/modules/6.1.0-1-amd64`.
     ///
     /// # Errors
-    /// It cannot be read, or has none.
+    /// Returns an error if it cannot be read or has no modules.
     pub(super) fn read(dir: &Path) -> Result<ModuleTree, VmError> {
         let mut files = BTreeMap::new();
         collect(dir, &mut files).map_err(|source| VmError::Read { path: dir.to_owned(), source })?;
@@ -80,18 +81,18 @@ impl ModuleTree {
         Ok(ModuleTree { dir: dir.to_owned(), files, builtin })
     }
 
-    /// Whether the kernel has a module, or has it built in.
+    /// Whether the kernel has a module, loadable or built in.
     pub(super) fn has(&self, name: &str) -> bool {
         let name = canonical(name);
         self.builtin.contains(&name) || self.files.contains_key(&name)
     }
 
-    /// Whether it is built in.
+    /// Whether the kernel has a module built in.
     pub(super) fn is_built_in(&self, name: &str) -> bool {
         self.builtin.contains(&canonical(name))
     }
 
-    /// What the cache of what was made of these modules is named by: it changes when the kernel does.
+    /// Returns the key of everything cached from these modules. It changes with the kernel.
     pub(super) fn identity(&self) -> Vec<u8> {
         let mut identity = Vec::new();
         for name in NEEDED.iter().chain(WANTED) {
@@ -101,10 +102,10 @@ impl ModuleTree {
         identity
     }
 
-    /// The needed and wanted modules with all that they need, each behind what it needs.
+    /// Returns the needed and wanted modules and their dependencies, each after its own dependencies.
     ///
     /// # Errors
-    /// One that is needed is missing or cannot be read.
+    /// Returns an error if a needed module is missing or cannot be read.
     pub(super) fn in_order(&self) -> Result<Vec<Module>, VmError> {
         let mut order = LoadOrder { tree: self, done: BTreeSet::new(), modules: Vec::new() };
         for name in NEEDED {
@@ -126,7 +127,7 @@ struct LoadOrder<'a> {
 }
 
 impl LoadOrder<'_> {
-    /// Whether the kernel has it, as a module or built in.
+    /// Adds a module. Returns `true` if the kernel has it, loadable or built in.
     fn add(&mut self, name: &str) -> Result<bool, VmError> {
         let name = canonical(name);
         if self.tree.builtin.contains(&name) || !self.done.insert(name.clone()) {
@@ -141,12 +142,12 @@ impl LoadOrder<'_> {
                 return Err(VmError::NeedsModule { path: path.clone(), name: needed.to_owned() });
             }
         }
-        // What it asks for when it runs; a sum or cipher by its name, of which there may be several makes.
+        // Run-time dependencies: a checksum or cipher by its name, which may have several implementations.
         for line in values("softdep") {
             let before = line.split("pre:").nth(1).map_or("", |rest| rest.split("post:").next().unwrap_or_default());
-            for asked in before.split_whitespace() {
-                if !self.add(asked)? {
-                    self.add(&format!("{asked}_generic"))?;
+            for name in before.split_whitespace() {
+                if !self.add(name)? {
+                    self.add(&format!("{name}_generic"))?;
                 }
             }
         }
@@ -155,12 +156,12 @@ impl LoadOrder<'_> {
     }
 }
 
-/// The kernel takes `-` and `_` in a module's name for the same.
+/// Normalizes a module's name: the kernel treats `-` and `_` alike.
 fn canonical(name: &str) -> String {
     name.replace('-', "_")
 }
 
-/// `…/dm-mod.ko.xz` is `dm_mod`.
+/// Returns the module's name: `dm_mod` for `…/dm-mod.ko.xz`.
 fn module_name(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let (name, packed) = name.split_once(".ko")?;
@@ -180,18 +181,18 @@ fn collect(dir: &Path, files: &mut BTreeMap<String, PathBuf>) -> std::io::Result
     Ok(())
 }
 
-/// A module's content. Not every kernel unpacks by itself, and under emulation none does it quickly.
+/// Returns a module's decompressed content. Not every kernel decompresses modules, and emulation makes it slow.
 fn unpacked(path: &Path) -> Result<Vec<u8>, VmError> {
-    let said = |source| VmError::Read { path: path.to_owned(), source };
-    let packed = std::fs::read(path).map_err(said)?;
+    let unreadable = |source| VmError::Read { path: path.to_owned(), source };
+    let packed = std::fs::read(path).map_err(unreadable)?;
     let mut bytes = Vec::new();
     match path.extension().and_then(|end| end.to_str()) {
-        Some("xz") => lzma_rust2::XzReader::new(&packed[..], true).read_to_end(&mut bytes).map_err(said)?,
-        Some("gz") => flate2::read::GzDecoder::new(&packed[..]).read_to_end(&mut bytes).map_err(said)?,
+        Some("xz") => lzma_rust2::XzReader::new(&packed[..], true).read_to_end(&mut bytes).map_err(unreadable)?,
+        Some("gz") => flate2::read::GzDecoder::new(&packed[..]).read_to_end(&mut bytes).map_err(unreadable)?,
         Some("zst") => {
             let mut reader = ruzstd::decoding::StreamingDecoder::new(&packed[..])
                 .map_err(|error| VmError::Packed { path: path.to_owned(), reason: error.to_string() })?;
-            reader.read_to_end(&mut bytes).map_err(said)?
+            reader.read_to_end(&mut bytes).map_err(unreadable)?
         }
         _ => return Ok(packed),
     };
@@ -211,15 +212,15 @@ mod tests {
         assert_eq!(name("a.ko.orig"), None);
     }
 
-    // Protects: a tree without what no machine runs without is told, and not booted.
+    // Protects: a tree without the modules that every machine needs is reported and not booted.
     #[test]
-    fn a_tree_without_the_port_is_no_tree_for_us() {
+    fn a_tree_without_the_port_is_rejected() {
         let dir = tempfile::tempdir().unwrap();
-        let said = ModuleTree::read(dir.path()).unwrap_err().to_string();
-        assert!(said.contains("has no kernel modules"), "{said}");
+        let message = ModuleTree::read(dir.path()).unwrap_err().to_string();
+        assert!(message.contains("has no kernel modules"), "{message}");
         std::fs::write(dir.path().join("loop.ko"), b"").unwrap();
         std::fs::write(dir.path().join("modules.builtin"), "kernel/drivers/virtio/virtio_pci.ko\n").unwrap();
-        let said = ModuleTree::read(dir.path()).unwrap().in_order().unwrap_err().to_string();
-        assert!(said.contains("virtio_blk"), "{said}");
+        let message = ModuleTree::read(dir.path()).unwrap().in_order().unwrap_err().to_string();
+        assert!(message.contains("virtio_blk"), "{message}");
     }
 }

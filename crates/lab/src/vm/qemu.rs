@@ -5,16 +5,16 @@ use super::root::{ROOT_SERIAL, ROOT_VARIABLE, RootDisk, RootFormat};
 use super::{Accel, DISK_SERIAL, PORT_NAME};
 use std::path::{Path, PathBuf};
 
-/// What a machine is made of.
+/// Parts of a machine.
 #[derive(Debug, Clone)]
 pub(super) struct GuestMachine<'a> {
     pub(super) arch: &'a str,
     pub(super) kernel: &'a Path,
     pub(super) image: &'a Path,
     pub(super) disks: &'a [PathBuf],
-    /// Its own userland.
+    /// Disk with its own userland.
     pub(super) root: Option<&'a RootDisk>,
-    /// Whether the host's page cache is left out.
+    /// Whether to bypass the host's page cache.
     pub(super) direct: bool,
     pub(super) memory_bytes: u64,
     pub(super) cpus: u32,
@@ -22,7 +22,7 @@ pub(super) struct GuestMachine<'a> {
     pub(super) console: &'a Path,
 }
 
-/// What runs the machine's processor.
+/// Accelerator of the machine's processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Chosen {
     Kvm,
@@ -30,10 +30,10 @@ pub(super) enum Chosen {
 }
 
 impl Chosen {
-    /// What the words of a study come to here.
+    /// Resolves the study's choice on this host.
     ///
     /// # Errors
-    /// KVM is asked for by name and is not there.
+    /// Returns an error if KVM is requested by name and is not available.
     pub(super) fn of(accel: Accel, kvm: Result<(), NoKvm>) -> Result<Chosen, VmError> {
         match (accel, kvm) {
             (Accel::Tcg, _) | (Accel::Auto, Err(_)) => Ok(Chosen::Tcg),
@@ -42,7 +42,7 @@ impl Chosen {
         }
     }
 
-    /// As users know it.
+    /// Returns the name that users know.
     pub(super) fn name(self) -> &'static str {
         match self {
             Chosen::Kvm => "KVM",
@@ -51,11 +51,11 @@ impl Chosen {
     }
 }
 
-/// Whether KVM can be used here. A device alone is not enough: some guests have one without the processor's help, and what
-/// is started with it never says a word.
+/// Checks that KVM can be used here. The device alone is not enough: some guests have one without processor support,
+/// and a machine started with it hangs silently.
 ///
 /// # Errors
-/// Why not.
+/// Returns the reason if it cannot.
 pub(super) fn kvm() -> Result<(), NoKvm> {
     let open = |path| move |source| NoKvm::Open { path, source };
     plumb_engine::guard::open_channel("/dev/kvm").map_err(open("/dev/kvm"))?;
@@ -71,12 +71,12 @@ fn has_virtualisation(cpuinfo: &str) -> bool {
     flags.flat_map(str::split_whitespace).any(|flag| ["vmx", "svm"].contains(&flag))
 }
 
-/// The program for an architecture.
+/// Returns the program's name for an architecture.
 pub(super) fn program(arch: &str) -> String {
     format!("qemu-system-{arch}")
 }
 
-/// All words behind the program's name. The channel to the agent is standard input, a connected socket.
+/// Returns QEMU's arguments. The channel to the agent is standard input, a connected socket.
 pub(super) fn words(machine: &GuestMachine<'_>) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut add = |option: &str, value: String| {
@@ -113,7 +113,7 @@ pub(super) fn words(machine: &GuestMachine<'_>) -> Vec<String> {
         add("-drive", format!("if=none,id={name},format=raw,cache={cache},aio=threads,discard=unmap,file={file}"));
         add("-device", format!("virtio-blk-pci,drive={name},serial={name}"));
     }
-    // Behind the disks, so that those are called the same with and without it.
+    // After the disks, so that their names do not depend on it.
     if let Some(root) = machine.root {
         let how = match root.format {
             RootFormat::Packed => "format=raw,readonly=on",
@@ -127,16 +127,17 @@ pub(super) fn words(machine: &GuestMachine<'_>) -> Vec<String> {
     words
 }
 
-/// What the kernel is told. Words that it does not know and that have an `=` are the environment of its first process.
+/// Returns the kernel's command line. Unknown words that contain `=` become the environment of the first process.
 fn kernel_words(console: &str) -> String {
-    // On a busy host the kernel's test of its timer fails now and then ("IO-APIC + timer doesn't work"), and it panics.
-    // A kernel that panics reboots at once, which ends the machine. No udev runs here that device-mapper could wait for.
+    // On a busy host the kernel's test of its timer fails now and then ("IO-APIC + timer doesn't work"),
+    // and it panics. `panic=-1` makes a panic reboot at once, which ends the machine. No udev runs here
+    // that device-mapper could wait for.
     format!(
         "console={console} loglevel=4 panic=-1 no_timer_check PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DM_DISABLE_UDEV=1 XDG_DATA_HOME=/run/plumb"
     )
 }
 
-/// In an option of QEMU's a comma is written twice.
+/// Quotes a path for a QEMU option: commas are doubled.
 fn quoted(path: &Path) -> String {
     path.display().to_string().replace(',', ",,")
 }
@@ -189,7 +190,7 @@ mod tests {
 
     // Protects: the user's image is never written to, and its disk does not change the names of the others.
     #[test]
-    fn a_root_is_the_last_disk_and_only_read() {
+    fn a_root_is_the_last_disk_and_read_only() {
         let disks = [PathBuf::from("d")];
         let line = |format| {
             let root = RootDisk { path: PathBuf::from("/a,b"), format };
@@ -210,15 +211,16 @@ mod tests {
         assert!(!words(&machine(&disks)).join(" ").contains("root,"));
     }
 
-    // Protects: emulation is taken where KVM is only a device file, and who asks for KVM is told why there is none.
+    // Protects: emulation is used if KVM is only a device file, and a study that requests KVM gets
+    // the reason for its absence.
     #[test]
-    fn what_runs_the_processor() {
+    fn accelerator_is_chosen() {
         let no = || Err(NoKvm::NoExtensions);
         assert_eq!(Chosen::of(Accel::Auto, no()).unwrap(), Chosen::Tcg);
         assert_eq!(Chosen::of(Accel::Auto, Ok(())).unwrap(), Chosen::Kvm);
         assert_eq!(Chosen::of(Accel::Tcg, Ok(())).unwrap(), Chosen::Tcg);
-        let said = Chosen::of(Accel::Kvm, no()).unwrap_err().to_string();
-        assert!(said.contains("neither vmx nor svm") && said.contains("run without it"), "{said}");
+        let message = Chosen::of(Accel::Kvm, no()).unwrap_err().to_string();
+        assert!(message.contains("neither vmx nor svm") && message.contains("run without it"), "{message}");
         assert!(has_virtualisation("flags\t\t: fpu vmx\n") && has_virtualisation("flags : svm"));
         assert!(!has_virtualisation("flags : fpu hypervisor\nmodel name : vmx"));
     }

@@ -1,5 +1,5 @@
-//! A machine's own userland: a directory packed into a read-only image, or an image as it is. Neither is ever written to:
-//! the machine lays a file system in memory over it.
+//! A machine's own userland: a directory packed into a read-only image, or an existing image. Neither is ever written
+//! to: the machine lays a file system in memory over it.
 
 use super::error::VmError;
 use super::image::in_path;
@@ -11,49 +11,50 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The serial of the disk that the userland lies on.
+/// Serial of the disk with the userland.
 pub(crate) const ROOT_SERIAL: &str = "plumb-root";
 
-/// By which the first process learns that serial: a word of the kernel's that it passes on.
+/// Word on the kernel's command line that passes this serial to the first process.
 pub(crate) const ROOT_VARIABLE: &str = "PLUMB_ROOT";
 
-/// Packed directories that are kept: as many as a study compares, and those before a change or two.
+/// Number of packed directories kept: as many as a study compares, and those before a change or two.
 const KEPT_ROOTS: usize = 6;
 
-/// What packs a directory.
+/// Program that packs a directory.
 const PACKER: &str = "mkfs.ext4";
 
 const ROOT_END: &str = ".ext4";
 
-/// Bytes that ext4 gives a file in any case: an inode, and the rest of its last block.
+/// Minimum bytes that ext4 uses per file: an inode, and the rest of its last block.
 const BYTES_A_FILE: u64 = 256 + 4096;
 
-/// Room for the tables of the file system itself, and for what rounding takes.
+/// Space for the file system's own tables and for rounding.
 const ROOM_BYTES: u64 = 32 << 20;
 
-/// How a disk's file is to be read.
+/// Format of a disk's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RootFormat {
-    /// Made here, and read by several machines at the same time.
+    /// Made here, and shared read-only by several machines.
     Packed,
-    /// The user's: what a machine writes goes to a file that ends with it.
+    /// The user's image. A machine's writes go to a temporary file.
     Raw,
-    /// The same, as QEMU's own format.
+    /// The user's image in QEMU's own format.
     Qcow2,
 }
 
-/// The disk that a machine's userland lies on.
+/// The disk with a machine's userland.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RootDisk {
     pub(super) path: PathBuf,
     pub(super) format: RootFormat,
 }
 
-/// Whether what a study names can be a root, and that of an image, whose disk it is as it stands.
+/// Checks that a path can be a root. For an image, returns its disk.
 ///
 /// # Errors
-/// There is none, it holds no system, or nothing here packs it; with the way to make one.
-pub(super) fn look(root: &Path) -> Result<Option<RootDisk>, VmError> {
+/// Returns an error if it does not exist, holds no system, or cannot be packed here; with a hint
+/// on how to create one.
+pub(super) fn check(root: &Path) -> Result<Option<RootDisk>, VmError> {
     let facts = root.metadata().map_err(|source| VmError::NoRoot { path: root.to_owned(), source })?;
     if !facts.is_dir() {
         let mut head = [0; 4];
@@ -66,7 +67,7 @@ pub(super) fn look(root: &Path) -> Result<Option<RootDisk>, VmError> {
     let release = ["etc/os-release", "usr/lib/os-release"];
     let shell = ["bin/sh", "usr/bin/sh"];
     for (any, what) in [(release, "etc/os-release"), (shell, "bin/sh")] {
-        // A link in it may lead out of it as seen from here.
+        // Seen from here, a link in it may lead outside.
         if !any.iter().any(|name| root.join(name).symlink_metadata().is_ok()) {
             return Err(VmError::NotRoot { path: root.to_owned(), missing: what });
         }
@@ -77,12 +78,12 @@ pub(super) fn look(root: &Path) -> Result<Option<RootDisk>, VmError> {
     Ok(None)
 }
 
-/// The disk for what a study names. A directory is packed once; it is packed again when a file in it changes.
+/// Returns the disk for a root. A directory is packed once, and again when a file in it changes.
 ///
 /// # Errors
-/// As [`look`], and it cannot be packed.
+/// Returns the errors of [`check`], or an error if it cannot be packed.
 pub(super) fn provide(root: &Path, cache: &Path) -> Result<RootDisk, VmError> {
-    if let Some(image) = look(root)? {
+    if let Some(image) = check(root)? {
         return Ok(image);
     }
     let tree = RootTree::of(root)?;
@@ -93,7 +94,7 @@ pub(super) fn provide(root: &Path, cache: &Path) -> Result<RootDisk, VmError> {
     Ok(RootDisk { path, format: RootFormat::Packed })
 }
 
-/// What a directory holds, as far as it decides whether it is still the same, and how large its image is.
+/// Identity and size of a directory tree.
 struct RootTree {
     identity: blake3::Hash,
     files: u64,
@@ -101,7 +102,7 @@ struct RootTree {
 }
 
 impl RootTree {
-    /// By names, kinds, owners, sizes and times of change, and not by content: a root has 200 MB.
+    /// Hashes names, kinds, owners, sizes and change times, but not the content: a root has 200 MB.
     fn of(root: &Path) -> Result<RootTree, VmError> {
         let failed = |path: &Path| {
             let path = path.to_owned();
@@ -123,7 +124,7 @@ impl RootTree {
                 if facts.is_file() {
                     bytes += facts.len();
                 }
-                // What is mounted in it (/proc of a chroot) is none of it.
+                // Skip mounts inside it, such as /proc of a chroot.
                 if facts.is_dir() && facts.dev() == device {
                     waiting.push(entry.path());
                 }
@@ -144,19 +145,19 @@ fn add(hash: &mut blake3::Hasher, path: &OsStr, facts: &Metadata) {
         let number: u64 = number;
         hash.update(&number.to_le_bytes());
     }
-    // A change of content sets both; `cp -p` sets the first one back.
+    // A change of content sets both times; `cp -p` resets the first one.
     for number in [facts.mtime(), facts.mtime_nsec(), facts.ctime(), facts.ctime_nsec()] {
         hash.update(&number.to_le_bytes());
     }
 }
 
-/// An ext4 of the directory's files: every kernel mounts that. Source: mke2fs(8), `-d`.
+/// Packs the directory into ext4, which every kernel mounts. Source: mke2fs(8), `-d`.
 fn pack(root: &Path, tree: &RootTree, path: &Path, cache: &Path) -> Result<(), VmError> {
     let mkfs = in_path(PACKER).ok_or(VmError::NoPacker)?;
     let write = |source| VmError::Write { path: path.to_owned(), source };
     std::fs::create_dir_all(cache).map_err(write)?;
     super::image::forget_old(cache, ROOT_END, KEPT_ROOTS);
-    // Whole or not at all, whoever else makes the same.
+    // Rename atomically: other processes may create the same image.
     let file = tempfile::NamedTempFile::new_in(cache).map_err(write)?;
     file.as_file().set_len(tree.image_bytes()).map_err(write)?;
     let mut command = Command::new(mkfs);
@@ -184,21 +185,21 @@ mod tests {
         root
     }
 
-    // Protects: what is named is a system, or the message says what is missing and how one is made.
+    // Protects: a root is a system, or the error names the missing part and a way to create one.
     #[test]
-    fn what_is_no_system_is_refused() {
+    fn a_root_without_a_system_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let cache = dir.path().join("cache");
-        let said = provide(&dir.path().join("none"), &cache).unwrap_err().to_string();
-        assert!(said.contains("none: ") && said.contains("mmdebstrap --variant=minbase"), "{said}");
+        let message = provide(&dir.path().join("none"), &cache).unwrap_err().to_string();
+        assert!(message.contains("none: ") && message.contains("mmdebstrap --variant=minbase"), "{message}");
         let root = root(dir.path());
         std::fs::remove_file(root.join("bin/sh")).unwrap();
-        let said = provide(&root, &cache).unwrap_err().to_string();
-        assert!(said.contains("has no bin/sh") && said.contains("mmdebstrap"), "{said}");
+        let message = provide(&root, &cache).unwrap_err().to_string();
+        assert!(message.contains("has no bin/sh") && message.contains("mmdebstrap"), "{message}");
     }
 
     #[test]
-    fn images_are_taken_as_they_are() {
+    fn images_are_used_unchanged() {
         let dir = tempfile::tempdir().unwrap();
         let image = dir.path().join("disk");
         std::fs::write(&image, b"QFI\xfb and more").unwrap();
@@ -208,7 +209,7 @@ mod tests {
         assert_eq!(format(), RootFormat::Raw);
     }
 
-    // Protects: a change in the directory reaches the machine, and without one nothing is packed again.
+    // Protects: a change in the directory reaches the machine, and an unchanged directory is not packed again.
     #[test]
     fn a_directory_is_packed_once_for_each_state_of_it() {
         if in_path("mkfs.ext4").is_none() {

@@ -1,55 +1,56 @@
-//! A virtual machine, as it is written in a study file.
+//! A virtual machine, as written in a study file.
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// What the serials of a machine's disks begin with; their number follows, from 1.
+/// Prefix of the serials of a machine's disks. Their number follows, from 1.
 pub const DISK_SERIAL: &str = "disk";
 
-/// The port over which the agent in a machine is asked.
+/// Name of the port to the agent in a machine.
 pub(crate) const PORT_NAME: &str = "plumb.agent";
 
-/// A virtual machine, as it is written in a study file.
+/// A virtual machine, as written in a study file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct VmSpec {
-    /// A release such as `6.1`, of which the newest is taken that is installed or unpacked here; `own`, this machine's; `newest`;
-    /// the path of an image; or a directory into which a kernel's package was unpacked. When absent, that of the `root`, else
-    /// this machine's own, else the newest, which is then reported before the first run.
+    /// The kernel: a release such as `6.1`, of which the newest installed or unpacked one is used; `own`, this
+    /// machine's; `newest`; the path of an image; or a directory with an unpacked kernel package. By default that of
+    /// the `root`, else this machine's own, else the newest, which is then reported before the first run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
-    /// Another system in it: a directory that holds one, as debootstrap and mmdebstrap make it, or an image (qcow2 or raw).
-    /// Its tools build, its C library and its settings hold; nothing is written to it. When absent, this machine's tools.
+    /// Another system for the machine: a directory as created by debootstrap or mmdebstrap, or an image
+    /// (qcow2 or raw). Its tools, C library and settings are used, and nothing is written to it. By default
+    /// this machine's tools are used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<PathBuf>,
-    /// Sizes of its disks, `64MiB`: each is a file that is made and removed with it, with the serial `disk1`, `disk2` …
+    /// Sizes of its disks, such as `64MiB`. Each is a temporary file with the serial `disk1`, `disk2` …
     #[serde(default)]
     pub disks: Vec<String>,
-    /// Memory, `512MiB` when absent. The image with Plumb and its tools lives in it too.
+    /// Memory size; `512MiB` by default. The image with Plumb and its tools is in memory too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
-    /// Processors; one when absent.
+    /// Number of processors; 1 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<u32>,
-    /// What runs it.
+    /// Accelerator of its processor.
     #[serde(default)]
     pub accel: Accel,
-    /// Seconds until it must have booted; 300 when absent.
+    /// Time limit for the boot, in seconds; 300 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot_timeout: Option<u64>,
 }
 
-/// What runs a virtual machine's processor.
+/// Accelerator of a virtual machine's processor.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Accel {
-    /// KVM where there is one, else software.
+    /// KVM if available, else software emulation.
     #[default]
     Auto,
-    /// The processor's own means.
+    /// The processor's virtualization extensions.
     Kvm,
-    /// Software: absolute speeds mean nothing.
+    /// Software emulation: absolute speeds mean nothing.
     Tcg,
 }

@@ -1,4 +1,4 @@
-//! What is wrong with a virtual machine, and with what is to be built in it, as far as that shows without booting it.
+//! Problems of a virtual machine and of the systems to build in it, as far as they show without booting it.
 
 use super::error::VmError;
 use super::image::{self, PROGRAMS};
@@ -12,22 +12,22 @@ use crate::preflight::{self, Driver, Ground, Inspection, Objection, ObjectionKin
 use crate::surroundings::Surroundings;
 use std::path::Path;
 
-/// Where programs lie in a root.
+/// Directories of programs in a root.
 const PROGRAM_DIRECTORIES: [&str; 6] = ["usr/sbin", "usr/bin", "sbin", "bin", "usr/local/sbin", "usr/local/bin"];
 
-/// Directories that a machine without a root has; each is in its memory.
+/// Directories of a machine without a root; all are in its memory.
 const OWN_DIRECTORIES: [&str; 6] = ["/dev/shm", "/mnt", "/root", "/run", "/tmp", "/"];
 
-/// A virtual machine, looked at before it boots.
+/// Result of checking a virtual machine before it boots.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VmOutlook {
-    /// What would boot, for people: `Linux 6.1.0-56-amd64 under KVM`.
+    /// Description of what would boot: `Linux 6.1.0-56-amd64 under KVM`.
     pub what: String,
-    /// What is wrong.
+    /// The problems that were found.
     pub objections: Vec<Objection>,
 }
 
-/// Looks at a machine and at what is to be built in it. `of` says what that is, with so many bytes of memory.
+/// Checks a machine and the systems to build in it. `of` returns these systems for a given memory size in bytes.
 pub fn outlook(spec: &VmSpec, surroundings: &Surroundings, of: impl FnOnce(u64) -> Inspection) -> VmOutlook {
     let mut objections = Vec::new();
     let mut object = |kind, text: String| objections.push(Objection::new(kind, text));
@@ -38,9 +38,9 @@ pub fn outlook(spec: &VmSpec, surroundings: &Surroundings, of: impl FnOnce(u64) 
     let disks = sizes_of(spec).map_err(|error| object(wrong, error.to_string())).unwrap_or_default();
     let far = spec.root.as_ref().and(surroundings.far_program.as_ref());
     if let Some(program) = far.filter(|program| !program.is_file()) {
-        object(wrong, format!("PLUMB_AGENT names {}, which is no file", program.display()));
+        object(wrong, format!("PLUMB_AGENT is {}, which is not a file", program.display()));
     }
-    if let Some(error) = spec.root.as_deref().and_then(|root| root::look(root).err()) {
+    if let Some(error) = spec.root.as_deref().and_then(|root| root::check(root).err()) {
         object(wrong, error.to_string());
     }
     let chosen = kernel::choose(spec).map_err(|error| object(wrong, error.to_string())).ok();
@@ -91,11 +91,11 @@ fn modules_of(kernel: &kernel::Kernel) -> Result<ModuleTree, VmError> {
     }
 }
 
-/// Where a machine's programs come from.
+/// Origin of a machine's programs.
 enum RootTools<'a> {
-    /// Those of this machine.
+    /// This machine's programs.
     OfHere,
-    /// A directory.
+    /// A root directory.
     In(&'a Path),
     /// An image, which is not opened here.
     Unknown,
@@ -103,7 +103,7 @@ enum RootTools<'a> {
 
 struct Unbooted<'a> {
     tools: RootTools<'a>,
-    /// Absent where its kernel is not there, which is said already.
+    /// `None` if its kernel does not exist, which is reported already.
     tree: Option<ModuleTree>,
     release: &'a str,
     disks: Vec<u64>,
@@ -114,7 +114,7 @@ impl Unbooted<'_> {
     fn lacks(&self, module: &str, what: &str) -> Option<String> {
         let tree = self.tree.as_ref()?;
         let module = module.replace('-', "_");
-        // A root has a modprobe of its own.
+        // A root has its own modprobe.
         let is_loaded = WANTED.contains(&module.as_str()) || !self.has_tools_of_here();
         if tree.is_built_in(&module) || (tree.has(&module) && is_loaded) {
             return None;
@@ -175,14 +175,15 @@ impl Ground for Unbooted<'_> {
     }
 
     fn device(&self, path: &Path) -> Result<Option<u64>, Cause> {
-        // `vda` is the first.
+        // `vda` is the first disk.
         let letter = path.to_str().and_then(|path| path.strip_prefix("/dev/vd")).filter(|rest| rest.len() == 1);
         let index = letter.and_then(|letter| letter.bytes().next()?.checked_sub(b'a'));
         match index {
             Some(index) => match self.disks.get(usize::from(index)) {
                 Some(bytes) => Ok(Some(*bytes)),
                 None => {
-                    let expected = format!("the virtual machine has {} disks; `@disks` means them", self.disks.len());
+                    let expected =
+                        format!("the virtual machine has {} disks; `@disks` refers to them", self.disks.len());
                     Err(Cause::field("device", path.display(), expected))
                 }
             },
@@ -206,7 +207,7 @@ impl Ground for Unbooted<'_> {
     }
 
     fn directory_to_make(&self, _: &Path) -> Result<Option<u64>, String> {
-        // What is not on a disk of the study's lies in its memory.
+        // Paths that are not on a disk of the study are in its memory.
         Ok(Some(self.ram_bytes))
     }
 
@@ -236,7 +237,7 @@ mod tests {
         dir.to_owned()
     }
 
-    fn said(spec: &VmSpec, steps: &str, work: &[(&str, u64)]) -> Vec<String> {
+    fn problems(spec: &VmSpec, steps: &str, work: &[(&str, u64)]) -> Vec<String> {
         let surroundings = Surroundings::of_environment("/bin/true".into()).unwrap();
         let work = work.iter().map(|(place, bytes)| PlannedWork {
             name: "write".to_owned(),
@@ -262,9 +263,9 @@ mod tests {
         assert!(found.len() == 1 && parts.iter().all(|part| found[0].contains(part)), "{parts:?}: {found:#?}");
     }
 
-    // Protects: what a machine lacks is told before it boots, and what it has is no objection.
+    // Protects: missing parts of a machine are reported before it boots, and existing ones are not.
     #[test]
-    fn a_machine_is_looked_at_without_booting_it() {
+    fn a_machine_is_checked_without_booting_it() {
         let dir = tempfile::tempdir().unwrap();
         let place = kernel(dir.path(), &["virtio_blk", "virtio_console", "ext4", "dm_mod"], &["virtio_pci", "loop"]);
         let spec = |disks: &[&str]| VmSpec {
@@ -273,38 +274,38 @@ mod tests {
             ..VmSpec::default()
         };
         let good = r#"[{"kind": "cmd", "run": "cat /proc/mounts"}, {"kind": "tmpfs", "size": "1MiB", "mount": "/m"}]"#;
-        assert_eq!(said(&spec(&["1GiB"]), good, &[("/m", 100)]), [""; 0]);
-        one(&said(&spec(&["much"]), "[]", &[]), &["disks = \"much\""]);
+        assert_eq!(problems(&spec(&["1GiB"]), good, &[("/m", 100)]), [""; 0]);
+        one(&problems(&spec(&["much"]), "[]", &[]), &["disks = \"much\""]);
         let small = VmSpec { memory: Some("1MiB".to_owned()), ..spec(&[]) };
-        one(&said(&small, "[]", &[]), &["memory"]);
-        // A program that no machine is given; a driver and a file system that the kernel lacks.
-        one(&said(&spec(&[]), r#"[{"kind": "cmd", "run": "no-such-program"}]"#, &[]), &["no-such-program", "root"]);
-        one(&said(&spec(&[]), r#"[{"kind": "zram", "size": "1MiB"}]"#, &[]), &["6.1.0-1-amd64", "zram"]);
-        // Disks, and what lies on them.
+        one(&problems(&small, "[]", &[]), &["memory"]);
+        // A program that no machine gets; a driver and a file system that the kernel lacks.
+        one(&problems(&spec(&[]), r#"[{"kind": "cmd", "run": "no-such-program"}]"#, &[]), &["no-such-program", "root"]);
+        one(&problems(&spec(&[]), r#"[{"kind": "zram", "size": "1MiB"}]"#, &[]), &["6.1.0-1-amd64", "zram"]);
+        // Disks, and file systems on them.
         let on_disk = r#"[{"kind": "mount", "device": "@disks.2", "mount": "/m"}]"#;
-        one(&said(&spec(&["1GiB"]), on_disk, &[]), &["@disks.2", "@disks.1"]);
-        one(&said(&spec(&[]), on_disk, &[]), &["has no disks"]);
+        one(&problems(&spec(&["1GiB"]), on_disk, &[]), &["@disks.2", "@disks.1"]);
+        one(&problems(&spec(&[]), on_disk, &[]), &["has no disks"]);
         let on_disk = r#"[{"kind": "mount", "name": "x", "device": "@disks", "mount": "/m"}]"#;
-        one(&said(&spec(&["512MiB"]), on_disk, &[("/m/data", 1 << 30)]), &["write", "1GiB", "512MiB", "/m"]);
-        assert_eq!(said(&spec(&["2GiB"]), on_disk, &[("/m/data", 1 << 30)]), [""; 0]);
+        one(&problems(&spec(&["512MiB"]), on_disk, &[("/m/data", 1 << 30)]), &["write", "1GiB", "512MiB", "/m"]);
+        assert_eq!(problems(&spec(&["2GiB"]), on_disk, &[("/m/data", 1 << 30)]), [""; 0]);
         one(
-            &said(&spec(&[]), r#"[{"kind": "loop", "directory": "/var/tmp", "size": "1MiB"}]"#, &[]),
+            &problems(&spec(&[]), r#"[{"kind": "loop", "directory": "/var/tmp", "size": "1MiB"}]"#, &[]),
             &["/var/tmp", "/tmp"],
         );
     }
 
     #[test]
-    fn a_kernel_or_a_root_that_is_not_there_is_one_objection() {
+    fn a_missing_kernel_or_root_is_one_objection() {
         let none = VmSpec { kernel: Some("4.4".to_owned()), ..VmSpec::default() };
-        one(&said(&none, r#"[{"kind": "zram", "size": "1MiB"}]"#, &[]), &["linux-image-4.4"]);
+        one(&problems(&none, r#"[{"kind": "zram", "size": "1MiB"}]"#, &[]), &["linux-image-4.4"]);
         let dir = tempfile::tempdir().unwrap();
         let place = kernel(dir.path(), &["virtio_blk"], &[]);
         let lacks = VmSpec { kernel: place.to_str().map(str::to_owned), ..VmSpec::default() };
-        one(&said(&lacks, "[]", &[]), &["virtio_pci"]);
+        one(&problems(&lacks, "[]", &[]), &["virtio_pci"]);
         let dir = tempfile::tempdir().unwrap();
         let place = kernel(dir.path(), &["virtio_blk", "virtio_console"], &["virtio_pci"]);
         let kernel = place.to_str().map(str::to_owned);
         let rootless = VmSpec { root: Some("/no/such/root".into()), kernel, ..VmSpec::default() };
-        one(&said(&rootless, "[]", &[]), &["/no/such/root", "mmdebstrap"]);
+        one(&problems(&rootless, "[]", &[]), &["/no/such/root", "mmdebstrap"]);
     }
 }

@@ -1,4 +1,4 @@
-//! A place to build in, and the count of what stands.
+//! A directory to build in, and an inventory of the standing systems.
 
 use plumb_lab::step::{Expendable, MadeNames, Safety};
 use plumb_lab::{Builder, LabError, Step};
@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A directory beside the build, on storage that is no memory, with journals in it.
+/// A directory next to the build, not in memory, with journals in it.
 pub(crate) struct Bench {
     pub dir: tempfile::TempDir,
     pub builder: Builder,
-    /// One test at a time: devices of the whole machine are counted.
+    /// One test at a time: the inventory covers the whole machine.
     _alone: MutexGuard<'static, ()>,
 }
 
@@ -21,7 +21,7 @@ impl Bench {
     pub(crate) fn new() -> Bench {
         let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let builder = Builder::new(&dir.path().join("journals"));
-        // A test that failed has taken down its own.
+        // A failed test has taken down its own systems.
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         Bench { dir, builder, _alone: alone }
     }
@@ -30,12 +30,12 @@ impl Bench {
         self.dir.path()
     }
 
-    /// A path in the directory.
+    /// Returns a path in the directory.
     pub(crate) fn at(&self, name: &str) -> PathBuf {
         self.path().join(name)
     }
 
-    /// Steps from JSON, in which `DIR` is the directory.
+    /// Parses steps from JSON. `DIR` stands for the directory.
     pub(crate) fn steps(&self, text: &str) -> Vec<Step> {
         steps(text, self.path())
     }
@@ -54,7 +54,7 @@ impl Bench {
         self.builder.undo(&mut |line| eprintln!("{line}")).unwrap();
     }
 
-    /// What stands that was made below the directory, or by this process.
+    /// Returns everything standing that was made below the directory, or by this process.
     pub(crate) fn standing(&self) -> BTreeSet<String> {
         standing(self.path())
     }
@@ -68,7 +68,7 @@ impl Drop for Bench {
     }
 }
 
-/// A zram device as the first of several steps, where the kernel has any.
+/// Returns a zram step for the start of a list, or nothing if the kernel has no zram.
 pub(crate) fn zram() -> &'static str {
     let has = Path::new("/sys/class/zram-control").is_dir();
     if has { r#"{"kind": "zram", "name": "memory", "size": "16MiB"},"# } else { "" }
@@ -79,8 +79,8 @@ pub(crate) fn steps(text: &str, dir: &Path) -> Vec<Step> {
     plumb_document::json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// Loop devices, mounts, files and processes that have something to do with a directory, and all arrays, mapped devices and
-/// zram devices of the machine. Others may be at work on it with loop devices and mounts of their own.
+/// Returns loop devices, mounts, files and processes that refer to a directory, and all arrays, mapped devices and
+/// zram devices of the machine. Other programs may use loop devices and mounts of their own.
 pub(crate) fn standing(dir: &Path) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let text = dir.to_str().unwrap();
@@ -113,22 +113,22 @@ pub(crate) fn standing(dir: &Path) -> BTreeSet<String> {
     found
 }
 
-/// Runs a program of the system; it must succeed.
+/// Runs a program of the system, which must succeed.
 #[track_caller]
 pub(crate) fn system(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output().unwrap_or_else(|error| panic!("{program}: {error}"));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{program} {arguments:?}: {said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program} {arguments:?}: {stderr}");
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// A study that may destroy a device.
+/// Returns a study's permission to destroy a device.
 pub(crate) fn expendable(path: Option<&str>, serial: Option<&str>) -> Safety {
     let entry = Expendable { path: path.map(str::to_owned), serial: serial.map(str::to_owned) };
     Safety { expendable: vec![entry], typed: String::new() }
 }
 
-/// A disk of the user's: a loop device that the lab did not make, gone when the test ends.
+/// A user's disk: a loop device that the lab did not make, removed after the test.
 pub(crate) struct Disk {
     pub device: String,
     pub serial: String,

@@ -1,4 +1,4 @@
-//! Each recipe that this kernel can do, built, looked at, and taken down.
+//! Builds, checks and takes down each recipe that this kernel supports.
 
 use crate::bench::{Bench, system};
 use crate::needs;
@@ -7,9 +7,9 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// Builds, looks, takes down; nothing may be left.
+/// Builds steps, checks the result and takes it down. Nothing may be left.
 #[track_caller]
-fn build_and_look(text: &str, look: impl FnOnce(&Bench, &MadeNames)) {
+fn build_and_check(text: &str, look: impl FnOnce(&Bench, &MadeNames)) {
     let mut bench = Bench::new();
     let before = bench.standing();
     let made = bench.build(text).unwrap_or_else(|error| panic!("{error}"));
@@ -29,14 +29,14 @@ fn mount_option(path: &Path) -> String {
 }
 
 #[test]
-fn root_loop_devices_are_as_many_and_as_filled_as_was_said() {
+fn root_loop_devices_match_their_count_and_fill() {
     if !needs::root_and(&["losetup"]) {
         return;
     }
     let text = r#"[{"kind": "loop", "name": "d", "directory": "DIR", "size": "4MiB", "count": 2, "fill": "filled",
                     "sector-size": 4096, "direct-io": true},
                    {"kind": "loop", "name": "s", "directory": "DIR", "size": "8MiB"}]"#;
-    build_and_look(text, |_, made| {
+    build_and_check(text, |_, made| {
         assert_eq!(made["d"].len(), 2);
         for device in &made["d"] {
             assert_eq!(sys(device, "size"), "8192");
@@ -51,7 +51,7 @@ fn root_loop_devices_are_as_many_and_as_filled_as_was_said() {
 }
 
 #[test]
-fn root_partitions_lie_where_they_were_said_to() {
+fn root_partitions_have_the_requested_positions() {
     if !needs::root_and(&["losetup", "sfdisk", "partx", "mkfs.ext4"]) {
         return;
     }
@@ -61,7 +61,7 @@ fn root_partitions_lie_where_they_were_said_to() {
                         "sizes": ["10MiB", "rest"]},
                        {"kind": "mkfs", "fs": "ext4", "device": "@p.2", "mount": "DIR/mnt"}]"#;
         let text = text.replace("TABLE", table).replace("SECTOR", &sector.to_string());
-        build_and_look(&text, |bench, made| {
+        build_and_check(&text, |bench, made| {
             let [first, second] = made["p"].as_slice() else { panic!("{made:?}") };
             // Both in sectors of 512 bytes.
             assert_eq!((sys(first, "start"), sys(first, "size")), ("4096".to_owned(), "20480".to_owned()));
@@ -79,16 +79,16 @@ fn root_zram_devices_have_their_algorithm() {
     if !Path::new("/sys/class/zram-control").is_dir() {
         return needs::not_shown("this kernel has no zram");
     }
-    // Which ones there are is the kernel's configuration.
+    // The available algorithms depend on the kernel's configuration.
     let mut known = vec![];
-    build_and_look(r#"[{"kind": "zram", "name": "z", "size": "16MiB", "count": 2}]"#, |_, made| {
+    build_and_check(r#"[{"kind": "zram", "name": "z", "size": "16MiB", "count": 2}]"#, |_, made| {
         assert_eq!(made["z"].len(), 2);
         assert_eq!(sys(&made["z"][1], "size"), "32768");
         known = sys(&made["z"][0], "comp_algorithm").split_whitespace().map(str::to_owned).collect();
     });
     let other = known.iter().find(|name| !name.starts_with('[')).unwrap_or(&known[0]).trim_matches(['[', ']']);
     let text = r#"[{"kind": "zram", "name": "z", "size": "16MiB", "algorithm": "ALGORITHM"}]"#;
-    build_and_look(&text.replace("ALGORITHM", other), |_, made| {
+    build_and_check(&text.replace("ALGORITHM", other), |_, made| {
         assert!(sys(&made["z"][0], "comp_algorithm").contains(&format!("[{other}]")));
     });
     let mut bench = Bench::new();
@@ -125,7 +125,7 @@ fn root_every_file_system_is_made_and_mounted() {
             needs::not_shown(&format!("{fs} is made, but this kernel cannot mount it: {error}"));
             continue;
         }
-        build_and_look(&text, |bench, _| {
+        build_and_check(&text, |bench, _| {
             let shown = mount_option(&bench.at("mnt"));
             assert!(shown.starts_with(fs) && shown.contains(option), "{shown}");
         });
@@ -133,14 +133,14 @@ fn root_every_file_system_is_made_and_mounted() {
 }
 
 #[test]
-fn root_btrfs_lies_on_several_devices_by_profile() {
+fn root_btrfs_spreads_over_devices_by_profile() {
     if !needs::root_and(&["losetup", "mkfs.btrfs", "btrfs"]) {
         return;
     }
     let text = r#"[{"kind": "loop", "name": "d", "directory": "DIR", "size": "256MiB", "count": 2},
                    {"kind": "btrfs", "name": "fs", "devices": "@d", "data": "raid0", "metadata": "raid1",
                     "mount": "DIR/mnt", "mount-options": ["noatime"]}]"#;
-    build_and_look(text, |bench, made| {
+    build_and_check(text, |bench, made| {
         assert_eq!(made["fs"].len(), 1);
         let usage = system("btrfs", &["filesystem", "df", bench.at("mnt").to_str().unwrap()]);
         assert!(usage.contains("Data, RAID0") && usage.contains("Metadata, RAID1"), "{usage}");
@@ -161,7 +161,7 @@ fn root_a_mount_is_a_step_of_its_own_and_tune_converts_before_it() {
                        {"kind": "mount", "name": "fs", "device": "@d", "fs": "MOUNTED", "mount": "DIR/mnt",
                         "options": ["noatime"]}]"#;
         let text = text.replace("MADE", made_as).replace("TO", to).replace("MOUNTED", mounted_as);
-        build_and_look(&text, |bench, made| {
+        build_and_check(&text, |bench, made| {
             let shown = system("dumpe2fs", &["-h", &made["d"][0]]);
             assert!(shown.contains("tuned") && shown.contains(features), "{shown}");
             assert_eq!(shown.contains("has_journal"), to != "ext2", "{shown}");
@@ -182,7 +182,7 @@ fn root_overlay_and_tmpfs_are_mounted() {
                    {"kind": "cmd", "run": "mkdir DIR/t/lower && echo below > DIR/t/lower/file"},
                    {"kind": "overlay", "lower": "DIR/t/lower", "directory": "@t", "mount": "DIR/o"},
                    {"kind": "cmd", "run": "echo above > DIR/o/file"}]"#;
-    build_and_look(text, |bench, _| {
+    build_and_check(text, |bench, _| {
         assert!(mount_option(&bench.at("t")).contains("size=8192k"));
         assert_eq!(fs::read_to_string(bench.at("o/file")).unwrap(), "above\n");
         assert_eq!(fs::read_to_string(bench.at("t/lower/file")).unwrap(), "below\n");
@@ -199,7 +199,7 @@ fn root_a_file_system_is_filled_and_aged() {
                     "options": ["-E", "lazy_itable_init=0,lazy_journal_init=0"]},
                    {"kind": "age", "directory": "@fs", "files": 40, "size": ["4k", "256k"], "operations": 300, "seed": 7},
                    {"kind": "fill", "directory": "@fs", "to": "97%", "file-size": "8MiB"}]"#;
-    build_and_look(text, |bench, _| {
+    build_and_check(text, |bench, _| {
         let used = system("df", &["--output=pcent", bench.at("mnt").to_str().unwrap()]);
         // df rounds up.
         assert!(used.ends_with("97%") || used.ends_with("98%"), "{used}");
@@ -209,7 +209,7 @@ fn root_a_file_system_is_filled_and_aged() {
     });
 }
 
-// Protects: other people's file systems are not filled to the brim.
+// Protects: other users' file systems are not filled up.
 #[test]
 fn root_a_file_system_of_others_is_not_filled_beyond_the_floor() {
     let mut bench = Bench::new();
@@ -226,7 +226,7 @@ fn root_a_device_is_overwritten_from_end_to_end() {
     }
     let text = r#"[{"kind": "loop", "name": "d", "directory": "DIR", "size": "5MiB"},
                    {"kind": "precondition", "device": "@d", "passes": 2, "block": "2MiB", "seed": 1}]"#;
-    build_and_look(text, |_, made| {
+    build_and_check(text, |_, made| {
         let bytes = fs::read(&made["d"][0]).unwrap();
         let is_empty = |block: &[u8]| block.iter().all(|byte| *byte == 0);
         assert_eq!(bytes.len(), 5 << 20);
@@ -235,7 +235,7 @@ fn root_a_device_is_overwritten_from_end_to_end() {
 }
 
 #[test]
-fn root_what_this_system_lacks_is_told_and_leaves_nothing() {
+fn root_missing_drivers_are_reported_and_leave_nothing() {
     if !needs::root_and(&["losetup"]) {
         return;
     }

@@ -1,4 +1,4 @@
-//! Settings of the kernel, with their old values again; limits of the measured processes.
+//! Kernel settings and their old values, and limits of the measured processes.
 
 use crate::bench::Bench;
 use crate::needs;
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 #[test]
-fn root_settings_have_their_old_values_again() {
+fn root_settings_get_their_old_values_back() {
     if !needs::root_and(&["losetup"]) {
         return;
     }
@@ -38,7 +38,7 @@ fn root_settings_have_their_old_values_again() {
 }
 
 #[test]
-fn root_settings_that_the_kernel_does_not_take_are_told() {
+fn root_settings_that_the_kernel_rejects_are_reported() {
     if !needs::root_and(&["losetup"]) {
         return;
     }
@@ -57,7 +57,7 @@ fn root_settings_that_the_kernel_does_not_take_are_told() {
     }
 }
 
-// Protects: a limit is set on the device, for those processes only that are confined.
+// Protects: a limit on the device applies only to confined processes.
 #[test]
 fn root_confined_processes_are_limited_and_others_are_not() {
     if !needs::root_and(&["losetup", "dd"]) {
@@ -112,7 +112,7 @@ fn root_confined_processes_are_limited_and_others_are_not() {
     assert_eq!(bench.standing(), before);
 }
 
-// Protects the network of a machine: an interface gets its old packets back, and what it cannot have is refused.
+// Protects a machine's network: an interface gets its old MTU back, and an impossible one is refused.
 #[test]
 fn root_the_mtu_of_an_interface_comes_back() {
     if !needs::root_and(&["ip"]) {

@@ -1,11 +1,11 @@
-//! Recipes, built for real, and taken down.
+//! Builds recipes for real and takes them down.
 
 #![allow(clippy::disallowed_methods)] // tests write files
 
 mod bench;
 mod built;
 mod kernel;
-// The tests of the program need the same, and say so in the same words.
+// The program's tests share these requirements and their wording.
 #[path = "../../../plumb/tests/common/needs.rs"]
 mod needs;
 mod safety;

@@ -1,4 +1,4 @@
-//! Only what may be destroyed is, and refusals say the way out.
+//! Only permitted devices are destroyed, and refusals name a way out.
 
 use crate::bench::{Bench, Disk, expendable, system};
 use crate::needs;
@@ -70,7 +70,7 @@ fn root_content_of_an_expendable_device_is_destroyed_only_when_it_was_typed_too(
 }
 
 #[test]
-fn root_a_mounted_device_is_refused_whatever_was_said() {
+fn root_a_mounted_device_is_refused_despite_permissions() {
     if !needs::root_and(&["losetup", "mkfs.ext2"]) {
         return;
     }

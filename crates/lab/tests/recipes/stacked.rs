@@ -1,12 +1,12 @@
-//! Devices over devices: md arrays, logical volumes, mapped devices. Few kernels of containers have them; those of virtual
-//! machines do.
+//! Devices over devices: md arrays, logical volumes, mapped devices. Kernels of containers rarely have them;
+//! those of virtual machines do.
 
 use crate::bench::{Bench, system};
 use crate::needs;
 use std::fs;
 use std::process::Command;
 
-/// Whether the kernel has a block driver, or gets it when it is asked; says aloud if not.
+/// Returns `true` if the kernel has or can load a block driver; prints a note if not.
 fn has(driver: &str, modules: &[&str]) -> bool {
     for module in modules {
         let _ = Command::new("modprobe").args(["--quiet", module]).output();
@@ -86,9 +86,9 @@ fn root_a_member_fails_and_is_rebuilt() {
     assert_eq!(bench.standing(), before);
 }
 
-// Protects: what is built upon a device keeps it from being destroyed.
+// Protects: a device that others are built upon cannot be destroyed.
 #[test]
-fn root_a_member_of_an_array_is_held() {
+fn root_a_member_of_an_array_is_refused() {
     if !needs::root_and(&["losetup"]) || !has("md", &["md-mod", "raid1"]) || !needs::root_and(&["mdadm", "mkfs.ext4"]) {
         return;
     }
@@ -103,7 +103,7 @@ fn root_a_member_of_an_array_is_held() {
 }
 
 #[test]
-fn root_logical_volumes_lie_as_they_were_said_to() {
+fn root_logical_volumes_have_the_requested_layout() {
     let modules = ["dm-mod", "dm-raid", "dm-thin-pool", "dm-mirror"];
     if !needs::root_and(&["losetup"]) || !has("device-mapper", &modules) || !needs::root_and(&["lvm", "mkfs.ext4"]) {
         return;
@@ -135,7 +135,7 @@ fn root_logical_volumes_lie_as_they_were_said_to() {
 }
 
 #[test]
-fn root_mapped_devices_do_what_they_were_said_to() {
+fn root_mapped_devices_behave_as_requested() {
     let modules = ["dm-mod", "dm-delay", "dm-flakey", "dm-log-writes"];
     if !needs::root_and(&["losetup"]) || !has("device-mapper", &modules) || !needs::root_and(&["dmsetup"]) {
         return;

@@ -15,7 +15,7 @@ const MOUNTED: &str = r#"
     {"kind": "mkfs", "name": "fs", "fs": "ext4", "device": "@disk", "mount": "DIR/a/mnt", "mount-options": ["noatime"]}"#;
 
 #[test]
-fn root_what_was_built_is_there_and_then_gone() {
+fn root_a_system_is_built_and_taken_down() {
     if !needs::root_and(&["losetup", "mkfs.ext4"]) {
         return;
     }
@@ -28,27 +28,27 @@ fn root_what_was_built_is_there_and_then_gone() {
     assert!(system("findmnt", &["-no", "OPTIONS", &made["fs"][0]]).contains("noatime"));
     let with = bench.standing();
     assert!(with.len() > before.len() + 2, "{with:?}");
-    // Building what stands changes nothing; something else is not built over it.
+    // Building the same steps again changes nothing. A different system is not built over it.
     assert_eq!(bench.build(&text).unwrap(), made);
     assert_eq!(bench.standing(), with);
     let error = bench.build(r#"[{"kind": "cmd", "run": "true"}]"#).unwrap_err();
     assert!(error.to_string().contains("already built"), "{error}");
     assert_eq!(bench.standing(), with);
-    // More steps come on top.
+    // Add more steps on top.
     let more = format!(r#"[{MOUNTED}, {{"kind": "cmd", "run": "touch DIR/a/mnt/file"}}]"#);
     bench.build(&more).unwrap();
     assert!(mount_point.join("file").exists());
     bench.undo();
     assert_eq!(bench.standing(), before);
     bench.undo();
-    // And again, as the next plot does.
+    // Build again, as the next plot does.
     bench.build(&text).unwrap();
     bench.undo();
     assert_eq!(bench.standing(), before);
 }
 
 #[test]
-fn root_what_vanished_is_told_and_the_rest_taken_down() {
+fn root_vanished_parts_are_reported_and_the_rest_taken_down() {
     if !needs::root_and(&["losetup", "mkfs.ext4"]) {
         return;
     }
@@ -76,7 +76,7 @@ fn root_a_failure_in_the_middle_leaves_nothing() {
     ] {
         let mut bench = Bench::new();
         let before = bench.standing();
-        // What the undo of the first one removes.
+        // The undo of the first case removes this file.
         std::fs::write(bench.at("x"), "").unwrap();
         let zram = zram();
         let error = bench.build(&format!("[{zram} {MOUNTED}, {last}]")).unwrap_err();
@@ -88,7 +88,7 @@ fn root_a_failure_in_the_middle_leaves_nothing() {
     }
 }
 
-// Protects: options that mkfs refuses are quoted as it said it, and the device is free again.
+// Protects: mkfs's error text is quoted, and the device is free again.
 #[test]
 fn root_a_mkfs_that_fails_is_quoted_and_leaves_nothing() {
     if !needs::root_and(&["losetup", "mkfs.ext4"]) {
@@ -107,10 +107,10 @@ fn root_a_mkfs_that_fails_is_quoted_and_leaves_nothing() {
     assert_eq!(bench.standing(), before);
 }
 
-/// Where a child builds what it is killed over.
+/// Variable that passes the directory to the child that is killed.
 const CHILD: &str = "PLUMB_LAB_TEST_DIR";
 
-/// The same system; its last step waits for the end.
+/// Returns the same system with a last step that never ends.
 fn endless() -> String {
     let zram = zram();
     format!(r#"[{zram} {MOUNTED}, {{"kind": "cmd", "run": "sleep 1000 # DIR", "undo": "touch DIR/undone"}}]"#)
@@ -126,11 +126,11 @@ fn builds_until_it_is_killed() {
 }
 
 #[test]
-fn root_what_kill_9_left_is_taken_down_by_another_process() {
+fn root_leftovers_of_kill_9_are_taken_down_by_another_process() {
     if !needs::root_and(&["losetup", "mkfs.ext4"]) {
         return;
     }
-    // Killed while each of these runs, and while the endless command does.
+    // Killed during each of these commands, and during the endless one.
     for word in ["$ losetup", "$ mkfs.ext4", "$ mount", "$ sh -c"] {
         let bench = Bench::new();
         let before = bench.standing();
@@ -148,10 +148,10 @@ fn root_what_kill_9_left_is_taken_down_by_another_process() {
             assert_eq!(recover(&journals, &mut |_| ()).unwrap(), [], "it lives");
             assert!(bench.at("a/mnt").exists());
         }
-        // Its commands run on.
+        // Its commands keep running.
         child.kill().unwrap();
         child.wait().unwrap();
-        // A command that is about to become another program has the journal's lock for a moment longer.
+        // A command that is about to execute its program holds the journal's lock a moment longer.
         let begun = Instant::now();
         let recovered = loop {
             let recovered = recover(&journals, &mut |line| eprintln!("{line}")).unwrap();

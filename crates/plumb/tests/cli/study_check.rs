@@ -85,7 +85,7 @@ fn all_that_is_wrong_is_told_at_once_and_nothing_begins() {
         for part in [
             "problems found before the first run",
             "local: step 1 (loop): `directory` is `/no/such/directory`: no such directory; create it: mkdir -p",
-            "local: step 2 (cmd): the shell does not take it",
+            "local: step 2 (cmd): the shell rejects it",
             "local: step 3 (mkfs): `fs` is `no-such-fs`: write one of ext2",
             "what is mounted at /mnt/plumb-check has 64MiB",
         ] {

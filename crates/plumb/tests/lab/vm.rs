@@ -251,7 +251,7 @@ fn a_study_is_checked_in_its_machine() {
     // Without booting: it does not fit.
     home.file("large.toml", &study("barrier=${barrier}", "100MiB"));
     let said = home.plumb("study run large.toml").expect(2);
-    said.complains(&["1 problem found before the first run", "vm: workload `checked`: its data take 100MiB", "64MiB"]);
+    said.complains(&["1 problem found before the first run", "vm: workload `checked`: its data need 100MiB", "64MiB"]);
     // Only the kernel knows its options, and the host is named on which they are wrong.
     home.file("options.toml", &study("no_such_option=${barrier}", "8MiB"));
     let said = home.plumb("study plan options.toml --check").expect(2);

@@ -73,7 +73,7 @@ fn root_each_provisioning_is_built_once_and_taken_down() {
     // A gibibyte on 64 MiB: 36 runs failed of it in the review, one after another.
     home.file("large.toml", &study(&home, "1GiB", ""));
     let said = home.plumb("study run large.toml").expect(2);
-    said.complains(&["1 problem found before the first run", "its data take 1GiB", "has 64MiB", "`--no-check`"]);
+    said.complains(&["1 problem found before the first run", "its data need 1GiB", "has 64MiB", "`--no-check`"]);
     // Only the kernel knows which options its file systems take.
     home.file("options.toml", &study(&home, "8MiB", "\"no_such_option\""));
     let said = home.plumb("study plan options.toml --check").expect(2);

@@ -1,25 +1,21 @@
-//! A case that is written by hand, and how binding it is.
+//! A hand-written case.
 
 use crate::ctx::{Ctx, Run};
 use crate::{Level, Place};
 
-/// A case.
 pub(crate) struct Hand {
-    /// Its id.
     pub id: &'static str,
-    /// The page that says so.
     pub page: &'static str,
-    /// How binding it is.
+    /// Level of obligation of the rule.
     pub level: Level,
-    /// Where it is tested.
+    /// Place where it is tested.
     pub place: Place,
-    /// The rule in a sentence.
+    /// The rule in one sentence.
     pub text: &'static str,
-    /// Tests it.
     pub run: fn(&mut Ctx<'_>) -> Run,
 }
 
-/// A case of this level, in the directory.
+/// Creates a case of this level in its own directory.
 const fn case(
     level: Level,
     id: &'static str,

@@ -1,4 +1,4 @@
-//! Reading directories, also while they change.
+//! Reading directories, including while they change.
 
 use super::case::{Hand, common, shall};
 use crate::ctx::{Ctx, RDONLY, Run};
@@ -8,7 +8,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "readdir.lists",
         "readdir()",
-        "Every entry of a directory is listed once, with its inode, and nothing else is.",
+        "Every entry of a directory is listed once, with its inode, and no other names are listed.",
         |cx| {
             cx.dir("d", 0o755)?;
             for number in 0..300 {
@@ -35,7 +35,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "readdir.under-change",
         "readdir()",
-        "While other files come and go, a file that was there all the time is listed exactly once.",
+        "While other files are created and removed, a file that exists all the time is listed exactly once.",
         |cx| {
             cx.dir("d", 0o755)?;
             for number in 0..200 {
@@ -46,7 +46,7 @@ pub(super) const CASES: &[Hand] = &[
             let fd = cx.set_up("make.dir", "open", fd)?;
             let mut found = Vec::new();
             let mut round = 0;
-            // A small buffer, so that the directory changes between two reads of it.
+            // A small buffer, so that the directory changes between two reads.
             while let Ok(true) = read_some(cx, fd, 600, &mut found) {
                 let _ = cx.unlink(&format!("d/goes-{round}"));
                 let _ = cx.unlink(&format!("d/goes-{}", 199 - round));
@@ -66,7 +66,7 @@ pub(super) const CASES: &[Hand] = &[
             Ok(())
         },
     ),
-    shall("readdir.rewind", "rewinddir()", "After a rewind a directory lists what is in it now.", |cx| {
+    shall("readdir.rewind", "rewinddir()", "After a rewind, a directory lists its current entries.", |cx| {
         cx.dir("d", 0o755)?;
         cx.file("d/old", b"")?;
         let fd = cx.open("d", RDONLY, 0);
@@ -84,36 +84,31 @@ pub(super) const CASES: &[Hand] = &[
         cx.that(new && !old, "the list", "new and not old", &format!("new: {new}, old: {old}"));
         Ok(())
     }),
-    common(
-        "readdir.seek",
-        "seekdir()",
-        "From a position that was given out, reading goes on with the same entries.",
-        |cx| {
-            cx.dir("d", 0o755)?;
-            for number in 0..100 {
-                cx.file(&format!("d/{number}"), b"")?;
-            }
-            let fd = cx.open("d", RDONLY, 0);
-            let fd = cx.set_up("make.dir", "open", fd)?;
-            let mut first = Vec::new();
-            let _ = read_some(cx, fd, 600, &mut first);
-            let here = cx.lseek(fd, 0, "SEEK_CUR", libc::SEEK_CUR);
-            let mut rest = Vec::new();
-            while let Ok(true) = read_some(cx, fd, 600, &mut rest) {}
-            let moved = cx.lseek(fd, here.unwrap_or(-1), "SEEK_SET", libc::SEEK_SET);
-            cx.ok("lseek to a position given out", moved.map(|_| 0));
-            let mut again = Vec::new();
-            while let Ok(true) = read_some(cx, fd, 600, &mut again) {}
-            cx.that(
-                !rest.is_empty() && rest == again,
-                "entries from there on",
-                &rest.len().to_string(),
-                &again.len().to_string(),
-            );
-            Ok(())
-        },
-    ),
-    shall("readdir.einval", "readdir()", "What is not a directory is not listed: ENOTDIR.", |cx| {
+    common("readdir.seek", "seekdir()", "Reading from a returned position continues with the same entries.", |cx| {
+        cx.dir("d", 0o755)?;
+        for number in 0..100 {
+            cx.file(&format!("d/{number}"), b"")?;
+        }
+        let fd = cx.open("d", RDONLY, 0);
+        let fd = cx.set_up("make.dir", "open", fd)?;
+        let mut first = Vec::new();
+        let _ = read_some(cx, fd, 600, &mut first);
+        let here = cx.lseek(fd, 0, "SEEK_CUR", libc::SEEK_CUR);
+        let mut rest = Vec::new();
+        while let Ok(true) = read_some(cx, fd, 600, &mut rest) {}
+        let moved = cx.lseek(fd, here.unwrap_or(-1), "SEEK_SET", libc::SEEK_SET);
+        cx.ok("lseek to a returned position", moved.map(|_| 0));
+        let mut again = Vec::new();
+        while let Ok(true) = read_some(cx, fd, 600, &mut again) {}
+        cx.that(
+            !rest.is_empty() && rest == again,
+            "entries from there on",
+            &rest.len().to_string(),
+            &again.len().to_string(),
+        );
+        Ok(())
+    }),
+    shall("readdir.einval", "readdir()", "A file other than a directory cannot be listed: ENOTDIR.", |cx| {
         cx.file("f", b"")?;
         let fd = cx.open("f", RDONLY, 0);
         let fd = cx.set_up("make.regular", "open", fd)?;
@@ -125,15 +120,15 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "readdir.many",
         "readdir()",
-        "Of 3,000 files every one is listed once, and the directory can be emptied while it is read.",
+        "Each of 3,000 files is listed once, and the directory can be emptied while it is read.",
         |cx| many(cx, 3_000),
     ),
 ];
 
-/// An entry: its name and its inode.
+/// Name and inode of an entry.
 pub(super) type Entry = (Vec<u8>, u64);
 
-/// Reads a directory's entries, `.` and `..` included.
+/// Reads a directory's entries, including `.` and `..`.
 pub(super) fn list(cx: &mut Ctx<'_>, path: &str) -> Result<Vec<Entry>, i32> {
     let fd = cx.open(path, RDONLY, 0)?;
     let mut found = Vec::new();
@@ -142,7 +137,7 @@ pub(super) fn list(cx: &mut Ctx<'_>, path: &str) -> Result<Vec<Entry>, i32> {
     Ok(found)
 }
 
-/// Reads as many entries as fit into a buffer; false at the end. Source of the layout: getdents64(2).
+/// Reads as many entries as fit into a buffer. Returns `false` at the end. Source of the layout: getdents64(2).
 fn read_some(cx: &mut Ctx<'_>, fd: i64, room: usize, found: &mut Vec<Entry>) -> Result<bool, i32> {
     let mut bytes = vec![0u8; room];
     let args = [V::Fd(fd as i32), V::W(sys::cells(&mut bytes)), V::N(room as i64)];
@@ -193,7 +188,7 @@ fn many(cx: &mut Ctx<'_>, count: usize) -> Run {
         at = found.len();
     }
     let left = list(cx, "d").map_or(0, |names| names.len());
-    cx.equal("entries that are left", 2, left as i64);
+    cx.equal("remaining entries", 2, left as i64);
     let gone = cx.rmdir("d");
     cx.ok("rmdir of the emptied directory", gone);
     Ok(())

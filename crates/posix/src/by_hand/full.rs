@@ -1,4 +1,4 @@
-//! What needs a file system of its own: full ones, and limits that are reached.
+//! Cases that need their own file system: full ones, and limits that are reached.
 
 use super::case::{Hand, common, linux, on, shall};
 use crate::Place;
@@ -7,9 +7,9 @@ use crate::facts::{self, APPEND, IMMUTABLE};
 use crate::outcome::SkipKind;
 use crate::sys::{R, V, nr};
 
-/// Links that are made at most: more than ext2, ext3, ext4 and btrfs allow.
+/// Maximum number of links to create: more than ext2, ext3, ext4 and btrfs allow.
 const LINKS_MAX: u32 = 66_000;
-/// Directories that they are spread over, because some file systems read a directory from its start.
+/// Number of directories to spread them over, because some file systems read a directory from its start.
 const DIRECTORIES: u32 = 128;
 
 /// The file of the user whose quota is used up.
@@ -17,7 +17,7 @@ fn data() -> String {
     format!("{}/data", crate::quota::DIRECTORY)
 }
 
-/// Writes behind the first MiB until a write fails, 4 MiB at most; how the last one ended.
+/// Writes after the first MiB until a write fails, at most 4 MiB. Returns the result of the last write.
 fn write_on(cx: &mut Ctx<'_>, fd: i64) -> R {
     let block = vec![1u8; 65_536];
     let mut at = 1 << 20;
@@ -38,7 +38,7 @@ pub(super) const CASES: &[Hand] = &[
         shall(
             "link.emlink",
             "link()",
-            "A file with the most links that the file system allows gets no other: EMLINK, and keeps those it has.",
+            "A file with the maximum number of links cannot get another: EMLINK. It keeps its links.",
             |cx| {
                 for directory in 0..DIRECTORIES {
                     cx.dir(&format!("links-{directory}"), 0o755)?;
@@ -68,7 +68,7 @@ pub(super) const CASES: &[Hand] = &[
                     return Err(Stop::Skip(SkipKind::LimitTooHigh, why));
                 }
                 cx.answers(&format!("link {}", made + 1), ended, &[libc::EMLINK]);
-                cx.equal("links that it keeps", i64::from(made), i64::from(count));
+                cx.equal("remaining links", i64::from(made), i64::from(count));
                 Ok(())
             },
         ),
@@ -78,7 +78,7 @@ pub(super) const CASES: &[Hand] = &[
         shall(
             "write.enospc",
             "write()",
-            "A write for which there is no room is ENOSPC, or writes what fits; the file keeps what it had.",
+            "A write on a full file system fails with ENOSPC or writes a part; the file keeps its old content.",
             |cx| {
                 let fd = cx.open("data", RDWR, 0);
                 let fd = cx.set_up("make.regular", "open", fd)?;
@@ -95,7 +95,7 @@ pub(super) const CASES: &[Hand] = &[
         linux(
             "fallocate.enospc",
             "fallocate(2)",
-            "Allocating more than there is is ENOSPC, and the content stays.",
+            "Allocating more than the free space fails with ENOSPC, and the content stays.",
             |cx| {
                 cx.needs(cx.facts.features.fallocate & 1 == 1, "no fallocate")?;
                 let fd = cx.open("data", RDWR, 0);
@@ -110,7 +110,7 @@ pub(super) const CASES: &[Hand] = &[
     ),
     on(
         Place::Full,
-        common("rename.works-when-full", "rename()", "Files are renamed and removed on a full file system.", |cx| {
+        common("rename.works-when-full", "rename()", "Files can be renamed and removed on a full file system.", |cx| {
             let result = cx.rename("data", "moved");
             cx.ok("rename", result);
             let result = cx.rename("moved", "data");
@@ -123,7 +123,7 @@ pub(super) const CASES: &[Hand] = &[
         linux(
             "write.edquot",
             "write(2)",
-            "A write for which the user's quota has no room is EDQUOT, or writes what fits; the file keeps what it had.",
+            "A write beyond the user's quota fails with EDQUOT or writes a part; the file keeps its old content.",
             |cx| {
                 cx.as_user(A, |cx| {
                     let fd = cx.open(&data(), RDWR, 0);
@@ -142,7 +142,7 @@ pub(super) const CASES: &[Hand] = &[
         common(
             "fallocate.edquot",
             "fallocate(2)",
-            "Allocating more than the user's quota is EDQUOT, and the content stays.",
+            "Allocating beyond the user's quota fails with EDQUOT, and the content stays.",
             |cx| {
                 cx.needs(cx.facts.features.fallocate & 1 == 1, "no fallocate")?;
                 cx.as_user(A, |cx| {
@@ -162,7 +162,7 @@ pub(super) const CASES: &[Hand] = &[
         common(
             "quota.read-and-rename",
             "quotactl(2)",
-            "Who has used up a quota still reads files, renames them and changes their modes.",
+            "A user with an exhausted quota can still read and rename files and change their modes.",
             |cx| {
                 cx.as_user(A, |cx| {
                     let moved = format!("{}/moved", crate::quota::DIRECTORY);
@@ -187,20 +187,20 @@ pub(super) const CASES: &[Hand] = &[
         common(
             "quota.room-again",
             "quotactl(2)",
-            "Who has used up a quota removes a large file, and has room again.",
+            "A user with an exhausted quota has space again after removing a large file.",
             |cx| {
                 cx.as_user(A, |cx| {
                     let large = format!("{}/fill/data", crate::quota::DIRECTORY);
                     let removed = cx.unlink(&large);
                     if cx.ok("unlink", removed) {
-                        // What was freed may be counted only with the next write-back.
+                        // Freed space may count only after the next write-back.
                         let fd = cx.open(&data(), RDWR, 0);
                         let fd = cx.set_up("make.regular", "open", fd)?;
                         let _ = cx.fsync(fd);
                         let written = cx.pwrite(fd, &[1; 4096], 0);
                         cx.ok("write of 4 KiB", written.map(|_| 0));
                         cx.close(fd);
-                        // As it was, for the cases that follow.
+                        // Restore the state for the following cases.
                         let fd = cx.open(&large, NEW, 0o600);
                         let fd = cx.set_up("make.regular", "open", fd)?;
                         let mut at = 0;
@@ -222,7 +222,7 @@ pub(super) const CASES: &[Hand] = &[
         linux(
             "open.read-only-fs",
             "open(2)",
-            "On a read-only file system files are read, and O_CREAT of one that is there does not matter.",
+            "On a read-only file system files can be read, and O_CREAT of an existing file has no effect.",
             |cx| {
                 let fd = cx.open("data", crate::ctx::RDONLY, 0);
                 if cx.ok("open to read", fd.map(|_| 0)) {
@@ -238,7 +238,7 @@ pub(super) const CASES: &[Hand] = &[
     ),
     on(
         Place::ReadOnly,
-        linux("flags.erofs", "ioctl_iflags(2)", "On a read-only file system no flags are set: EROFS.", |cx| {
+        linux("flags.erofs", "ioctl_iflags(2)", "On a read-only file system flags cannot be set: EROFS.", |cx| {
             cx.needs(cx.facts.features.immutable, "the flag immutable cannot be set (chattr)")?;
             let fd = cx.open("data", crate::ctx::RDONLY, 0);
             let fd = cx.set_up("make.regular", "open", fd)?;
@@ -250,7 +250,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "flags.sets",
         "ioctl_iflags(2)",
-        "The flags immutable and append-only are read as they were set; an append-only file is appended to.",
+        "The flags immutable and append-only can be set and read back; an append-only file can be appended to.",
         |cx| {
             cx.needs(
                 cx.facts.features.immutable && cx.facts.features.append_only,
@@ -269,14 +269,14 @@ pub(super) const CASES: &[Hand] = &[
                 cx.that(written == Ok(4), "bytes appended", "4", &format!("{written:?}"));
             }
             let cleared = facts::set_flags(fd as i32, 0);
-            cx.ok("taking the flags away", cleared);
+            cx.ok("clearing the flags", cleared);
             Ok(())
         },
     ),
     linux(
         "flags.eperm",
         "ioctl_iflags(2)",
-        "Neither the owner of a file nor another user sets or clears these flags without CAP_LINUX_IMMUTABLE: EPERM.",
+        "Without CAP_LINUX_IMMUTABLE neither the owner nor another user can set or clear these flags: EPERM.",
         |cx| {
             cx.needs(cx.facts.features.immutable, "the flag immutable cannot be set (chattr)")?;
             cx.needs_users()?;

@@ -1,11 +1,11 @@
-//! Locks: those of fcntl, of processes and of open file descriptions, and those of flock.
+//! Locks of fcntl, by process and by open file description, and locks of flock.
 
 use super::case::{Hand, linux, shall};
 use super::{shared, unlinked};
 use crate::ctx::{Ctx, Run};
 use crate::sys::{self, R, V, nr};
 
-/// A lock: its command, its name and whether it belongs to the descriptor.
+/// The fcntl commands of one kind of lock.
 struct Locks {
     set: (&'static str, i64),
     get: (&'static str, i64),
@@ -17,7 +17,8 @@ const DESCRIPTION: Locks =
 
 const BUSY: &[i32] = &[libc::EAGAIN, libc::EACCES];
 
-/// `struct flock` of 64-bit Linux: type, whence, start, length, process. Source: fcntl(2), asm-generic/fcntl.h.
+/// Encodes `struct flock` of 64-bit Linux: type, whence, start, length, process.
+/// Source: fcntl(2), asm-generic/fcntl.h.
 fn flock_bytes(kind: i32, start: i64, length: i64) -> [u8; 32] {
     let mut bytes = [0; 32];
     bytes[..2].copy_from_slice(&(kind as i16).to_ne_bytes());
@@ -37,7 +38,7 @@ fn lock(cx: &mut Ctx<'_>, locks: &Locks, fd: i64, kind: i32, start: i64, length:
     cx.call(nr!(fcntl), &[V::Fd(fd as i32), V::C(locks.set.0, locks.set.1), V::B(&bytes)])
 }
 
-/// Whether another process could lock: its errno, or 0.
+/// Tests whether another process could take a lock: its errno must be one of `allowed`.
 fn other(cx: &mut Ctx<'_>, kind: i32, start: i64, length: i64, what: &str, allowed: &'static [i32]) -> Run {
     let mut got = libc::EIO;
     let map = sys::Map::shared(-1, 0, 4096);
@@ -60,14 +61,14 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "locks.fcntl-excludes",
         "fcntl()",
-        "A write lock of one process keeps others from the same bytes, and from no other bytes.",
+        "A write lock of one process excludes others from the same bytes, and from no other bytes.",
         |cx| {
             let fd = super::sizes::with_content(cx, "f", &[0; 100])?;
             let got = lock(cx, &PROCESS, fd, libc::F_WRLCK, 10, 10);
             cx.ok("write lock", got);
             other(cx, libc::F_WRLCK, 15, 1, "a write lock on the same bytes", BUSY)?;
             other(cx, libc::F_RDLCK, 0, 11, "a read lock that overlaps", BUSY)?;
-            other(cx, libc::F_WRLCK, 20, 10, "a write lock behind", &[0])?;
+            other(cx, libc::F_WRLCK, 20, 10, "a write lock after", &[0])?;
             other(cx, libc::F_WRLCK, 0, 10, "a write lock before", &[0])
         },
     ),
@@ -81,15 +82,15 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "locks.fcntl-unlock",
         "fcntl()",
-        "Unlocking the middle of a lock frees just that; changing its type works in place.",
+        "Unlocking the middle of a lock frees only that range; its type can be changed in place.",
         |cx| {
             let fd = super::sizes::with_content(cx, "f", &[0; 100])?;
             for (kind, start, length) in [(libc::F_WRLCK, 0, 90), (libc::F_UNLCK, 30, 30), (libc::F_RDLCK, 0, 30)] {
                 let got = lock(cx, &PROCESS, fd, kind, start, length);
                 cx.ok("lock", got);
             }
-            other(cx, libc::F_WRLCK, 30, 30, "a write lock on what was freed", &[0])?;
-            other(cx, libc::F_RDLCK, 0, 30, "a read lock on what became a read lock", &[0])?;
+            other(cx, libc::F_WRLCK, 30, 30, "a write lock on the freed range", &[0])?;
+            other(cx, libc::F_RDLCK, 0, 30, "a read lock on the range that became a read lock", &[0])?;
             other(cx, libc::F_WRLCK, 0, 30, "a write lock on it", BUSY)?;
             other(cx, libc::F_RDLCK, 60, 30, "a read lock on the rest", BUSY)
         },
@@ -105,19 +106,19 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "locks.fcntl-exit",
         "fcntl()",
-        "The locks of a process go when it ends, and a child does not inherit them.",
+        "The locks of a process are released when it ends, and a child does not inherit them.",
         |cx| {
             let fd = super::sizes::with_content(cx, "f", &[0; 100])?;
             shared::in_processes(cx, 1, &mut |_| raw(&PROCESS, fd, libc::F_WRLCK, 0, 0))?;
             let got = lock(cx, &PROCESS, fd, libc::F_WRLCK, 0, 0);
-            cx.ok("a write lock after the process that had one ended", got);
+            cx.ok("a write lock after the owner's process ended", got);
             shared::in_processes(cx, 1, &mut |_| match raw(&PROCESS, fd, libc::F_WRLCK, 0, 0) {
                 Err(libc::EAGAIN | libc::EACCES) => Ok(0),
                 _ => Err(libc::EIO),
             })
         },
     ),
-    shall("locks.fcntl-getlk", "fcntl()", "F_GETLK reports the lock that is in the way, and its process.", |cx| {
+    shall("locks.fcntl-getlk", "fcntl()", "F_GETLK reports the conflicting lock and its process.", |cx| {
         let fd = super::sizes::with_content(cx, "f", &[0; 100])?;
         let got = lock(cx, &PROCESS, fd, libc::F_WRLCK, 10, 10);
         cx.ok("write lock", got);
@@ -136,7 +137,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "locks.fcntl-access",
         "fcntl()",
-        "A write lock needs a descriptor for writing, a read lock one for reading: EBADF.",
+        "A write lock requires a writable descriptor, and a read lock a readable one: EBADF.",
         |cx| {
             cx.file("f", b"data")?;
             for (flags, kind) in [(crate::ctx::RDONLY, libc::F_WRLCK), (crate::ctx::WRONLY, libc::F_RDLCK)] {
@@ -152,7 +153,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "locks.ofd-excludes",
         "fcntl(2), F_OFD_SETLK",
-        "Locks of open file descriptions exclude each other also inside one process.",
+        "Locks of open file descriptions exclude each other even inside one process.",
         |cx| {
             let fd = super::sizes::with_content(cx, "f", &[0; 100])?;
             let second = unlinked::open(cx, "f")?;
@@ -168,7 +169,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "locks.ofd-close",
         "fcntl(2), F_OFD_SETLK",
-        "Such a lock stays when another descriptor of the file is closed, and goes with its own.",
+        "Such a lock stays when another descriptor of the file is closed, and is released with its own.",
         |cx| {
             let fd = super::sizes::with_content(cx, "f", &[0; 100])?;
             let second = unlinked::open(cx, "f")?;
@@ -196,7 +197,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "locks.flock-excludes",
         "flock(2)",
-        "An exclusive lock of flock excludes other descriptors; a shared one only exclusive ones.",
+        "An exclusive lock of flock excludes all other locks; a shared one excludes only exclusive ones.",
         |cx| {
             let fd = super::sizes::with_content(cx, "f", b"")?;
             let second = unlinked::open(cx, "f")?;
@@ -218,7 +219,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "locks.flock-fork",
         "flock(2)",
-        "A lock of flock is shared with children, and goes when the last descriptor of it is closed.",
+        "A lock of flock is shared with children, and released when its last descriptor is closed.",
         |cx| {
             let fd = super::sizes::with_content(cx, "f", b"")?;
             let exclusive = V::C("LOCK_EX | LOCK_NB", i64::from(libc::LOCK_EX | libc::LOCK_NB));
@@ -241,7 +242,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "locks.flock-and-fcntl",
         "flock(2)",
-        "Locks of flock and of fcntl do not know each other on local file systems.",
+        "Locks of flock and of fcntl are independent on local file systems.",
         |cx| {
             let fd = super::sizes::with_content(cx, "f", b"data")?;
             let second = unlinked::open(cx, "f")?;
@@ -256,7 +257,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "locks.lease",
         "fcntl(2), F_SETLEASE",
-        "A write lease is given while nobody else has the file open, and refused otherwise: EAGAIN.",
+        "A write lease is granted while no one else has the file open, and refused otherwise: EAGAIN.",
         |cx| {
             let fd = super::sizes::with_content(cx, "f", b"data")?;
             let set = V::C("F_SETLEASE", 1024);
@@ -267,7 +268,7 @@ pub(super) const CASES: &[Hand] = &[
             }
             cx.ok("F_SETLEASE", got);
             let got = cx.call(nr!(fcntl), &[V::Fd(fd as i32), set, none]);
-            cx.ok("giving it back", got);
+            cx.ok("releasing it", got);
             let second = unlinked::open(cx, "f")?;
             let got = cx.call(nr!(fcntl), &[V::Fd(second as i32), set, write]);
             cx.answers("while another descriptor is open", got, &[libc::EAGAIN]);

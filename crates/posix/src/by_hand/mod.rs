@@ -1,4 +1,4 @@
-//! Cases that no table generates.
+//! Hand-written cases, which no table generates.
 
 mod case;
 mod dirs;
@@ -19,7 +19,7 @@ mod xattr;
 pub(crate) use case::Hand;
 pub(crate) use xattr::acl_bytes;
 
-/// All, by subject.
+/// All hand-written cases, by subject.
 pub(crate) const HANDS: &[&[Hand]] = &[
     names::CASES,
     open::CASES,

@@ -1,4 +1,4 @@
-//! Making files of each type, links, and what names may be.
+//! Creating files of each type, links, and valid names.
 
 use super::case::{Hand, common, linux, shall};
 use crate::ctx::{Ctx, NEW, Run, Stop};
@@ -10,26 +10,29 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "make.regular",
         "open()",
-        "O_CREAT makes a regular file with one link, no size and the mode that was asked for.",
+        "O_CREAT makes an empty regular file with one link and the requested mode.",
         |cx| makes(cx, Kind::Regular),
     ),
-    shall("make.dir", "mkdir()", "mkdir makes a directory with the mode that was asked for.", |cx| {
-        makes(cx, Kind::Dir)
-    }),
+    shall("make.dir", "mkdir()", "mkdir makes a directory with the requested mode.", |cx| makes(cx, Kind::Dir)),
     shall("make.fifo", "mkfifo()", "A FIFO can be made.", |cx| makes(cx, Kind::Fifo)),
     common("make.socket", "mknod(2)", "A socket can be made.", |cx| makes(cx, Kind::Socket)),
     common("make.block", "mknod(2)", "Root can make a block device.", |cx| makes(cx, Kind::Block)),
     common("make.char", "mknod(2)", "Root can make a character device.", |cx| makes(cx, Kind::Char)),
-    linux("make.device-number", "mknod(2)", "A device has the number that it was made with.", device_numbers),
-    shall("make.symlink", "symlink()", "A symbolic link holds its target, and has its length as size.", symlink),
-    shall("make.link", "link()", "A hard link is the same file, and the count of links is that of its names.", link),
+    linux("make.device-number", "mknod(2)", "A device keeps the number that it was made with.", device_numbers),
+    shall(
+        "make.symlink",
+        "symlink()",
+        "A symbolic link holds its target, and its size is the target's length.",
+        symlink,
+    ),
+    shall("make.link", "link()", "A hard link is the same file, and the link count is the number of its names.", link),
     shall(
         "link.kinds",
         "link()",
-        "Files of every type but directories can have several names; each has the same attributes.",
+        "Files of every type except directories can have several names, with the same attributes.",
         link_kinds,
     ),
-    shall("link.directory", "link()", "A directory gets no second name: EPERM.", |cx| {
+    shall("link.directory", "link()", "A directory cannot get a second name: EPERM.", |cx| {
         cx.dir("d", 0o755)?;
         let result = cx.link("d", "l");
         cx.answers("link of a directory", result, &[libc::EPERM]);
@@ -39,7 +42,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "link.symlink",
         "link(2)",
-        "A hard link to a symbolic link is one to the link itself, not to its target.",
+        "A hard link to a symbolic link refers to the link itself, not to its target.",
         |cx| {
             cx.needs(cx.facts.features.links, "no hard links")?;
             cx.file("f", b"")?;
@@ -57,7 +60,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "make.umask",
         "umask()",
-        "Bits of the file mode creation mask are not set in the modes of new files of every type.",
+        "Bits of the file mode creation mask are cleared in the modes of new files of every type.",
         umask,
     ),
     shall(
@@ -93,48 +96,38 @@ pub(super) const CASES: &[Hand] = &[
     common(
         "names.name-max",
         "pathconf()",
-        "Names may have 255 bytes, and a name that is longer is ENAMETOOLONG.",
+        "Names may have 255 bytes, and a longer one fails with ENAMETOOLONG.",
         |cx| {
-            cx.equal("bytes of the longest name that can be made", 255, i64::from(cx.facts.name_max));
+            cx.equal("bytes of the longest possible name", 255, i64::from(cx.facts.name_max));
             let longer = cx.open(&"n".repeat(256), NEW, 0o600);
             cx.answers("a name of 256 bytes", longer, &[libc::ENAMETOOLONG]);
             Ok(())
         },
     ),
-    shall(
-        "names.name-max-errno",
-        "open()",
-        "A name that is longer than the longest that can be made is ENAMETOOLONG.",
-        |cx| {
-            let length = cx.facts.name_max as usize + 1;
-            let longer = cx.open(&"n".repeat(length), NEW, 0o600);
-            cx.answers(&format!("a new name of {length} bytes"), longer, &[libc::ENAMETOOLONG]);
-            let found = cx.lstat(&"n".repeat(length)).map(|_| 0);
-            cx.answers(&format!("looking up a name of {length} bytes"), found, &[libc::ENAMETOOLONG]);
-            Ok(())
-        },
-    ),
-    common("names.symlink-max", "symlink()", "A symbolic link may hold a path of 4095 bytes.", |cx| {
-        cx.needs_kind(Kind::Symlink)?;
-        cx.equal("bytes of the longest target that can be made", 4095, i64::from(cx.facts.symlink_max));
+    shall("names.name-max-errno", "open()", "A name longer than the maximum fails with ENAMETOOLONG.", |cx| {
+        let length = cx.facts.name_max as usize + 1;
+        let longer = cx.open(&"n".repeat(length), NEW, 0o600);
+        cx.answers(&format!("a new name of {length} bytes"), longer, &[libc::ENAMETOOLONG]);
+        let found = cx.lstat(&"n".repeat(length)).map(|_| 0);
+        cx.answers(&format!("looking up a name of {length} bytes"), found, &[libc::ENAMETOOLONG]);
         Ok(())
     }),
-    shall(
-        "names.symlink-too-long",
-        "symlink()",
-        "A target longer than the longest that can be made is ENAMETOOLONG.",
-        |cx| {
-            cx.needs_kind(Kind::Symlink)?;
-            let result = cx.symlink(&"t".repeat(cx.facts.symlink_max as usize + 1), "s");
-            cx.answers("a target that is one byte too long", result, &[libc::ENAMETOOLONG]);
-            let result = cx.symlink(&"t".repeat(4096), "s");
-            cx.answers("a target of 4096 bytes", result, &[libc::ENAMETOOLONG]);
-            let result = cx.symlink("", "s");
-            cx.answers("an empty target", result, &[libc::ENOENT]);
-            cx.gone("the link", "s");
-            Ok(())
-        },
-    ),
+    common("names.symlink-max", "symlink()", "A symbolic link can hold a path of 4095 bytes.", |cx| {
+        cx.needs_kind(Kind::Symlink)?;
+        cx.equal("bytes of the longest possible target", 4095, i64::from(cx.facts.symlink_max));
+        Ok(())
+    }),
+    shall("names.symlink-too-long", "symlink()", "A target longer than the maximum fails with ENAMETOOLONG.", |cx| {
+        cx.needs_kind(Kind::Symlink)?;
+        let result = cx.symlink(&"t".repeat(cx.facts.symlink_max as usize + 1), "s");
+        cx.answers("a target that is one byte too long", result, &[libc::ENAMETOOLONG]);
+        let result = cx.symlink(&"t".repeat(4096), "s");
+        cx.answers("a target of 4096 bytes", result, &[libc::ENAMETOOLONG]);
+        let result = cx.symlink("", "s");
+        cx.answers("an empty target", result, &[libc::ENOENT]);
+        cx.gone("the link", "s");
+        Ok(())
+    }),
     shall(
         "names.symlink-chain",
         "XBD 4.13 Pathname Resolution",
@@ -153,7 +146,7 @@ pub(super) const CASES: &[Hand] = &[
     common(
         "names.bytes",
         "XBD 3.170 Filename",
-        "Names may hold any byte but the slash and zero, and are given back as they are.",
+        "Names may contain any byte except the slash and zero, and are returned unchanged.",
         |cx| {
             names(
                 cx,
@@ -164,13 +157,13 @@ pub(super) const CASES: &[Hand] = &[
     common(
         "names.unicode",
         "XBD 3.170 Filename",
-        "Names that Unicode holds to be equal (NFC and NFD, cases) are different files.",
+        "Names that Unicode treats as equal (NFC and NFD, letter case) are different files.",
         |cx| names(cx, &["é".as_bytes(), "e\u{301}".as_bytes(), b"Case", b"case", "ß".as_bytes(), b"ss"]),
     ),
     shall(
         "names.dots",
         "XBD 4.13 Pathname Resolution",
-        "`.` is the directory and `..` the one above, also from a link to it.",
+        "`.` is the directory itself and `..` its parent, also through a link to it.",
         |cx| {
             cx.dir("d", 0o755)?;
             cx.dir("d/e", 0o755)?;
@@ -227,7 +220,7 @@ fn makes(cx: &mut Ctx<'_>, kind: Kind) -> Run {
     Ok(())
 }
 
-/// Small numbers, and the largest of each half that the kernel hands to file systems in the old and the new form.
+/// Tests small numbers, and the largest of each part in the kernel's old and new encoding.
 fn device_numbers(cx: &mut Ctx<'_>) -> Run {
     let can_make = |kind: Kind| cx.facts.kind_errno[kind as usize] == 0;
     if cx.facts.uid != 0 || !can_make(Kind::Block) && !can_make(Kind::Char) {
@@ -254,7 +247,7 @@ fn device_numbers(cx: &mut Ctx<'_>) -> Run {
     Ok(())
 }
 
-/// Whether this is not the first user namespace. Source: user_namespaces(7): the first one maps all of them.
+/// Whether this is not the initial user namespace. Source: user_namespaces(7): the initial one maps all IDs.
 pub(super) fn is_namespaced() -> bool {
     std::fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| !map.contains("4294967295"))
 }
@@ -432,7 +425,7 @@ fn setgid_directory(cx: &mut Ctx<'_>) -> Run {
     Ok(())
 }
 
-/// Makes files of these names, and finds them again in the directory and by name.
+/// Creates files of these names, and finds them again by listing and by name.
 fn names(cx: &mut Ctx<'_>, names: &[&[u8]]) -> Run {
     cx.dir("d", 0o755)?;
     let path = |name: &[u8]| [b"d/", name].concat();

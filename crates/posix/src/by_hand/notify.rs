@@ -1,4 +1,4 @@
-//! inotify: what is told of a change, to whom, and once. Source: inotify(7).
+//! inotify: which events are reported for a change, to which watches, and how often. Source: inotify(7).
 
 use super::case::{Hand, linux};
 use crate::ctx::{Ctx, RDONLY, Run};
@@ -8,7 +8,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "notify.entries",
         "inotify(7)",
-        "A directory tells of each entry that is made in it and removed from it.",
+        "A directory reports each entry that is created in it or removed from it.",
         |cx| {
             cx.dir("d", 0o755)?;
             let fd = watch(cx, "d", ENTRIES)?;
@@ -20,14 +20,14 @@ pub(super) const CASES: &[Hand] = &[
             let _ = cx.mkdir("d/s", 0o755);
             let _ = cx.unlink("d/b");
             let _ = cx.rmdir("d/s");
-            tells(cx, fd, &["CREATE a", "CREATE b", "CREATE l", "CREATE|ISDIR s", "DELETE b", "DELETE|ISDIR s"]);
+            reports(cx, fd, &["CREATE a", "CREATE b", "CREATE l", "CREATE|ISDIR s", "DELETE b", "DELETE|ISDIR s"]);
             Ok(())
         },
     ),
     linux(
         "notify.rename",
         "inotify(7)",
-        "A rename gives two events of one cookie: from the old name, to the new one.",
+        "A rename causes two events with one cookie: from the old name, to the new one.",
         |cx| {
             cx.dir("d", 0o755)?;
             cx.dir("e", 0o755)?;
@@ -36,26 +36,31 @@ pub(super) const CASES: &[Hand] = &[
             add(cx, fd, "e", ENTRIES)?;
             let _ = cx.rename("d/a", "e/b");
             let events = events(cx, fd);
-            let told: Vec<&str> = events.iter().map(|event| event.told.as_str()).collect();
-            cx.that(told == ["MOVED_FROM a", "MOVED_TO b"], "events", "MOVED_FROM a, MOVED_TO b", &told.join(", "));
+            let reported: Vec<&str> = events.iter().map(|event| event.reported.as_str()).collect();
+            cx.that(
+                reported == ["MOVED_FROM a", "MOVED_TO b"],
+                "events",
+                "MOVED_FROM a, MOVED_TO b",
+                &reported.join(", "),
+            );
             let cookies: Vec<u32> = events.iter().map(|event| event.cookie).collect();
             let are_one = matches!(cookies[..], [from, to] if from == to && from != 0);
             cx.that(are_one, "their cookies", "equal, and not 0", &format!("{cookies:?}"));
             Ok(())
         },
     ),
-    linux("notify.replaced", "inotify(7)", "A file whose last name a rename takes away tells so.", |cx| {
+    linux("notify.replaced", "inotify(7)", "A file that loses its last name to a rename reports that.", |cx| {
         cx.file("a", b"")?;
         cx.file("b", b"")?;
         let fd = watch(cx, "b", ("IN_DELETE_SELF", libc::IN_DELETE_SELF))?;
         let _ = cx.rename("a", "b");
-        tells(cx, fd, &["DELETE_SELF", "IGNORED"]);
+        reports(cx, fd, &["DELETE_SELF", "IGNORED"]);
         Ok(())
     }),
     linux(
         "notify.data",
         "inotify(7)",
-        "A file tells that it is opened, written, read and closed, in this order.",
+        "A file reports that it is opened, written, read and closed, in this order.",
         |cx| {
             cx.file("f", b"old")?;
             let fd = watch(cx, "f", DATA)?;
@@ -68,14 +73,14 @@ pub(super) const CASES: &[Hand] = &[
             let _ = cx.pread(open, 3, 0);
             cx.close(open);
             let _ = cx.truncate("f", 1);
-            tells(cx, fd, &["OPEN", "MODIFY", "CLOSE_WRITE", "OPEN", "ACCESS", "CLOSE_NOWRITE", "MODIFY"]);
+            reports(cx, fd, &["OPEN", "MODIFY", "CLOSE_WRITE", "OPEN", "ACCESS", "CLOSE_NOWRITE", "MODIFY"]);
             Ok(())
         },
     ),
     linux(
         "notify.attributes",
         "inotify(7)",
-        "A file tells that its mode, its times and its number of links change.",
+        "A file reports changes of its mode, its times and its link count.",
         |cx| {
             cx.file("f", b"")?;
             let fd = watch(cx, "f", ("IN_ATTRIB", libc::IN_ATTRIB))?;
@@ -88,8 +93,8 @@ pub(super) const CASES: &[Hand] = &[
                 };
                 cx.ok(what, done);
                 let events = events(cx, fd);
-                let told: Vec<&str> = events.iter().map(|event| event.told.as_str()).collect();
-                cx.that(told == ["ATTRIB"], &format!("events of {what}"), "ATTRIB", &told.join(", "));
+                let reported: Vec<&str> = events.iter().map(|event| event.reported.as_str()).collect();
+                cx.that(reported == ["ATTRIB"], &format!("events of {what}"), "ATTRIB", &reported.join(", "));
             }
             Ok(())
         },
@@ -97,45 +102,45 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "notify.removed",
         "inotify(7)",
-        "A file that is removed tells so when it is closed, and its watch ends.",
+        "A removed file reports its removal when it is closed, and its watch ends.",
         |cx| {
             cx.file("f", b"")?;
             let open = cx.open("f", RDONLY, 0);
             let open = cx.set_up("make.regular", "open", open)?;
             let fd = watch(cx, "f", ("IN_DELETE_SELF", libc::IN_DELETE_SELF))?;
             let _ = cx.unlink("f");
-            tells(cx, fd, &[]);
+            reports(cx, fd, &[]);
             cx.close(open);
-            tells(cx, fd, &["DELETE_SELF", "IGNORED"]);
+            reports(cx, fd, &["DELETE_SELF", "IGNORED"]);
             Ok(())
         },
     ),
     linux(
         "notify.moved",
         "inotify(7)",
-        "A file or a directory that is renamed tells so, and is watched under its new name.",
+        "A renamed file or directory reports that, and is watched under its new name.",
         |cx| {
             cx.dir("d", 0o755)?;
             let moved_or_made = ("IN_MOVE_SELF | IN_CREATE", libc::IN_MOVE_SELF | libc::IN_CREATE);
             let fd = watch(cx, "d", moved_or_made)?;
             let _ = cx.rename("d", "e");
             cx.file("e/new", b"")?;
-            tells(cx, fd, &["MOVE_SELF", "CREATE new"]);
+            reports(cx, fd, &["MOVE_SELF", "CREATE new"]);
             Ok(())
         },
     ),
-    linux("notify.oneshot", "inotify(7)", "A watch with IN_ONESHOT tells of one event, and ends.", |cx| {
+    linux("notify.oneshot", "inotify(7)", "A watch with IN_ONESHOT reports one event, and ends.", |cx| {
         cx.dir("d", 0o755)?;
         let fd = watch(cx, "d", ("IN_CREATE | IN_ONESHOT", libc::IN_CREATE | libc::IN_ONESHOT))?;
         cx.file("d/a", b"")?;
         cx.file("d/b", b"")?;
-        tells(cx, fd, &["CREATE a", "IGNORED"]);
+        reports(cx, fd, &["CREATE a", "IGNORED"]);
         Ok(())
     }),
     linux(
         "notify.flags",
         "inotify_add_watch(2)",
-        "IN_ONLYDIR refuses a file, IN_MASK_CREATE what is watched already, IN_DONT_FOLLOW watches the link.",
+        "IN_ONLYDIR refuses a file, IN_MASK_CREATE refuses a watched file, IN_DONT_FOLLOW watches the link.",
         |cx| {
             cx.file("f", b"")?;
             let made = cx.symlink("f", "l");
@@ -190,15 +195,14 @@ const NAMES: &[(&str, u32)] = &[
     ("ISDIR", libc::IN_ISDIR),
 ];
 
-/// What was told.
 struct Event {
     /// Names of its mask, and that of the entry.
-    told: String,
+    reported: String,
     /// Ties the two events of a rename together.
     cookie: u32,
 }
 
-/// A new instance without watches. Reading from it does not wait.
+/// Creates an instance without watches. Reading from it does not block.
 fn instance(cx: &mut Ctx<'_>) -> Result<i64, crate::ctx::Stop> {
     let fd = cx
         .call(nr!(inotify_init1), &[V::C("IN_NONBLOCK | IN_CLOEXEC", i64::from(libc::IN_NONBLOCK | libc::IN_CLOEXEC))]);
@@ -214,14 +218,14 @@ fn add(cx: &mut Ctx<'_>, fd: i64, path: &str, mask: Mask) -> Run {
     cx.set_up("make.regular", "inotify_add_watch", added).map(drop)
 }
 
-/// An instance that watches one path.
+/// Creates an instance that watches one path.
 fn watch(cx: &mut Ctx<'_>, path: &str, mask: Mask) -> Result<i64, crate::ctx::Stop> {
     let fd = instance(cx)?;
     add(cx, fd, path, mask)?;
     Ok(fd)
 }
 
-/// All that was told since the last look.
+/// Returns all events since the last call.
 fn events(cx: &mut Ctx<'_>, fd: i64) -> Vec<Event> {
     const HEAD: usize = 16;
     let mut bytes = [0_u8; 4096];
@@ -234,17 +238,17 @@ fn events(cx: &mut Ctx<'_>, fd: i64) -> Vec<Event> {
         let name = &rest[HEAD..(HEAD + name_bytes).min(rest.len())];
         let name = String::from_utf8_lossy(name.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned();
         let names: Vec<&str> = NAMES.iter().filter(|(_, bit)| mask & bit != 0).map(|(name, _)| *name).collect();
-        let told = format!("{} {name}", names.join("|")).trim_end().to_owned();
-        all.push(Event { told, cookie });
+        let reported = format!("{} {name}", names.join("|")).trim_end().to_owned();
+        all.push(Event { reported, cookie });
         rest = &rest[(HEAD + name_bytes).min(rest.len())..];
     }
     all
 }
 
-/// Checks that just this was told.
-fn tells(cx: &mut Ctx<'_>, fd: i64, expected: &[&str]) {
+/// Checks that exactly these events were reported.
+fn reports(cx: &mut Ctx<'_>, fd: i64, expected: &[&str]) {
     let events = events(cx, fd);
-    let told: Vec<&str> = events.iter().map(|event| event.told.as_str()).collect();
+    let reported: Vec<&str> = events.iter().map(|event| event.reported.as_str()).collect();
     let or_none = |all: &[&str]| if all.is_empty() { "none".to_owned() } else { all.join(", ") };
-    cx.that(told == expected, "events", &or_none(expected), &or_none(&told));
+    cx.that(reported == expected, "events", &or_none(expected), &or_none(&reported));
 }

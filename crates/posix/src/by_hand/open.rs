@@ -1,4 +1,4 @@
-//! open(): what its flags mean.
+//! open(): the meaning of its flags.
 
 use super::case::{Hand, linux, on, shall};
 use crate::Place;
@@ -51,7 +51,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "open.enxio-fifo",
         "open()",
-        "A FIFO that nobody reads cannot be opened with O_WRONLY | O_NONBLOCK: ENXIO; with a reader it can.",
+        "A FIFO without a reader cannot be opened with O_WRONLY | O_NONBLOCK: ENXIO; with a reader it can.",
         |cx| {
             cx.needs_kind(Kind::Fifo)?;
             cx.make(Kind::Fifo, "f")?;
@@ -95,7 +95,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "open.mode-of-new",
         "open()",
-        "The mode of a new file does not limit the descriptor that makes it: a file of mode 0 is written.",
+        "The mode of a new file does not limit the descriptor that creates it: a file of mode 0 can be written.",
         |cx| {
             let who = cx.actor();
             cx.set_mode(".", 0o777)?;
@@ -116,7 +116,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "open.excl-symlink",
         "open()",
-        "O_CREAT | O_EXCL does not follow a link, not even a dangling one: EEXIST, and nothing is made.",
+        "O_CREAT | O_EXCL does not follow a link, not even a dangling one: EEXIST, and no file is created.",
         |cx| {
             let made = cx.symlink("target", "s");
             cx.set_up("make.symlink", "symlink", made)?;
@@ -126,7 +126,7 @@ pub(super) const CASES: &[Hand] = &[
             Ok(())
         },
     ),
-    shall("open.create-symlink", "open()", "O_CREAT makes the target of a dangling link.", |cx| {
+    shall("open.create-symlink", "open()", "O_CREAT creates the target of a dangling link.", |cx| {
         let made = cx.symlink("target", "s");
         cx.set_up("make.symlink", "symlink", made)?;
         let result = cx.open_as("s", "O_CREAT | O_WRONLY", libc::O_CREAT | libc::O_WRONLY, 0o644);
@@ -137,7 +137,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "open.access-mode-3",
         "open(2)",
-        "An access mode of 3 gives a descriptor that can neither be read nor written.",
+        "An access mode of 3 gives a descriptor that can be neither read nor written.",
         |cx| {
             cx.file("f", b"data")?;
             let fd = cx.open_as("f", "3", 3, 0);
@@ -157,7 +157,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "open.fd-modes",
         "read(), write()",
-        "A descriptor is read only if opened for reading, and written only if opened for writing: EBADF.",
+        "A descriptor can be read only if opened for reading, and written only if opened for writing: EBADF.",
         |cx| {
             cx.file("f", b"data")?;
             let fd = cx.open("f", RDONLY, 0);
@@ -173,7 +173,7 @@ pub(super) const CASES: &[Hand] = &[
             Ok(())
         },
     ),
-    linux("open.creat-slash", "open(2)", "A new file whose name ends in a slash is not made: EISDIR.", |cx| {
+    linux("open.creat-slash", "open(2)", "A new file whose name ends in a slash is not created: EISDIR.", |cx| {
         let result = cx.open_as("f/", "O_CREAT | O_WRONLY", libc::O_CREAT | libc::O_WRONLY, 0o644);
         cx.answers("open", result, &[libc::EISDIR]);
         cx.gone("the file", "f");
@@ -182,7 +182,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "open.rdwr-while-read-only-mode",
         "write()",
-        "Permissions are checked when a file is opened: chmod 0 afterwards takes nothing from the descriptor.",
+        "Permissions are checked when a file is opened: a later chmod 0 does not restrict the descriptor.",
         |cx| {
             let who = cx.actor();
             cx.file("f", b"data")?;
@@ -197,12 +197,7 @@ pub(super) const CASES: &[Hand] = &[
             Ok(())
         },
     ),
-    shall(
-        "open.etxtbsy",
-        "open()",
-        "A program that is being executed cannot be opened for writing: ETXTBSY; nor truncated.",
-        text_busy,
-    ),
+    shall("open.etxtbsy", "open()", "A running program cannot be opened for writing or truncated: ETXTBSY.", text_busy),
     linux("exec.etxtbsy", "execve(2)", "A file that is open for writing cannot be executed: ETXTBSY.", |cx| {
         let path = program(cx)?;
         let fd = cx.open(path, WRONLY, 0);
@@ -217,7 +212,7 @@ pub(super) const CASES: &[Hand] = &[
             let path = program(cx)?;
             let pid = execute(cx, path);
             let pid = cx.set_up("make.regular", "fork", pid)?;
-            // It waits for ever, unless it could not be started.
+            // It waits forever, unless it could not be started.
             let ended = sys::wait(pid, Duration::from_millis(20));
             cx.that(ended.is_none(), "the program", "runs", &format!("{ended:?}"));
             sys::kill(pid);
@@ -227,7 +222,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "exec.eacces",
         "execve()",
-        "A file without any execute bit is not executed, not even by root: EACCES.",
+        "A file without any execute bit cannot be executed, not even by root: EACCES.",
         |cx| {
             cx.file("f", b"#!/bin/sh\n")?;
             let result = cx.call(nr!(execve), &[V::P("f"), V::Null, V::Null]);
@@ -235,24 +230,19 @@ pub(super) const CASES: &[Hand] = &[
             Ok(())
         },
     ),
-    linux(
-        "exec.noexec",
-        "mount(2)",
-        "On a file system that is mounted with noexec nothing is executed: EACCES.",
-        |cx| {
-            if !cx.facts.mounted_with(facts::ST_NOEXEC) {
-                return Err(Stop::Skip(SkipKind::MountOption, "not mounted with noexec".to_owned()));
-            }
-            cx.file("f", b"#!/bin/sh\n")?;
-            cx.set_mode("f", 0o755)?;
-            let result = cx.call(nr!(execve), &[V::P("f"), V::Null, V::Null]);
-            cx.answers("execve", result, &[libc::EACCES]);
-            Ok(())
-        },
-    ),
+    linux("exec.noexec", "mount(2)", "On a file system mounted with noexec no file can be executed: EACCES.", |cx| {
+        if !cx.facts.mounted_with(facts::ST_NOEXEC) {
+            return Err(Stop::Skip(SkipKind::MountOption, "not mounted with noexec".to_owned()));
+        }
+        cx.file("f", b"#!/bin/sh\n")?;
+        cx.set_mode("f", 0o755)?;
+        let result = cx.call(nr!(execve), &[V::P("f"), V::Null, V::Null]);
+        cx.answers("execve", result, &[libc::EACCES]);
+        Ok(())
+    }),
 ];
 
-/// A program of one loop that waits for ever, as an ELF file; machine code for each architecture. Source: elf(5).
+/// Builds an ELF file with a loop that waits forever, in machine code for each architecture. Source: elf(5).
 fn elf() -> Vec<u8> {
     #[cfg(target_arch = "x86_64")]
     // push 34 (pause); pop rax; syscall; jmp back.
@@ -282,7 +272,7 @@ fn elf() -> Vec<u8> {
     for half in [64u16, 56, 1, 0, 0, 0] {
         file.extend(half.to_le_bytes());
     }
-    // One segment that is loaded, to be read and executed.
+    // One segment to load, readable and executable.
     file.extend(1u32.to_le_bytes());
     file.extend(5u32.to_le_bytes());
     let length = HEADERS + code.len() as u64;
@@ -293,7 +283,7 @@ fn elf() -> Vec<u8> {
     file
 }
 
-/// Writes the program.
+/// Writes the program to a file.
 fn program(cx: &mut Ctx<'_>) -> Result<&'static str, Stop> {
     if cx.facts.mounted_with(facts::ST_NOEXEC) {
         return Err(Stop::Skip(SkipKind::MountOption, "mounted with noexec".to_owned()));
@@ -317,7 +307,7 @@ fn text_busy(cx: &mut Ctx<'_>) -> Run {
     let path = program(cx)?;
     let pid = execute(cx, path);
     let pid = cx.set_up("make.regular", "fork", pid)?;
-    // Until the program has replaced the fork; then /proc/PID/exe is it.
+    // Wait until the program has replaced the fork: then /proc/PID/exe refers to it.
     let is_there = (0..200).any(|_| {
         let exe = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
         let started = exe.ends_with(path);

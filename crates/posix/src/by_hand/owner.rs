@@ -37,7 +37,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "chmod.special-bits",
         "chmod()",
-        "The owner sets S_ISUID and S_ISGID of a file whose group is its own, and takes them away.",
+        "The owner can set and clear S_ISUID and S_ISGID of a file whose group is the owner's.",
         |cx| {
             let who = cx.actor();
             cx.file("f", b"")?;
@@ -54,7 +54,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "chmod.setgid-of-other-group",
         "chmod()",
-        "Where the group of a regular file is not the caller's, chmod clears S_ISGID.",
+        "If the group of a regular file is not the caller's, chmod clears S_ISGID.",
         |cx| {
             cx.needs_users()?;
             cx.file("f", b"")?;
@@ -69,7 +69,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "chown.sets",
         "chown()",
-        "Root sets owner and group of a file of any type; chown follows links, lchown does not.",
+        "Root can set owner and group of a file of any type; chown follows links, lchown does not.",
         |cx| {
             cx.needs_users()?;
             for kind in cx.kinds() {
@@ -101,30 +101,35 @@ pub(super) const CASES: &[Hand] = &[
             Ok(())
         },
     ),
-    shall("chown.group-of-owner", "chown()", "An owner gives a file to each of its groups, and to no other.", |cx| {
-        cx.needs_users()?;
-        let who = Who { groups: &[60_007, 60_008], ..A };
-        for kind in cx.kinds() {
-            cx.make(kind, "f")?;
-            cx.give("f", A.uid, A.gid)?;
-            for (uid, gid) in [(-1, 60_007), (i64::from(A.uid), 60_008)] {
-                let set = cx.as_user(who, |cx| cx.lchown("f", uid, gid));
-                cx.ok(&format!("a group of the owner's, of a {}", kind.name()), set);
-                let got = cx.lstat("f").map(|stat| i64::from(stat.gid));
-                cx.that(got == Ok(gid), "group", &gid.to_string(), &format!("{got:?}"));
+    shall(
+        "chown.group-of-owner",
+        "chown()",
+        "An owner can give a file to each of the owner's groups, and to no other.",
+        |cx| {
+            cx.needs_users()?;
+            let who = Who { groups: &[60_007, 60_008], ..A };
+            for kind in cx.kinds() {
+                cx.make(kind, "f")?;
+                cx.give("f", A.uid, A.gid)?;
+                for (uid, gid) in [(-1, 60_007), (i64::from(A.uid), 60_008)] {
+                    let set = cx.as_user(who, |cx| cx.lchown("f", uid, gid));
+                    cx.ok(&format!("a group of the owner's, of a {}", kind.name()), set);
+                    let got = cx.lstat("f").map(|stat| i64::from(stat.gid));
+                    cx.that(got == Ok(gid), "group", &gid.to_string(), &format!("{got:?}"));
+                }
+                let other = cx.as_user(who, |cx| cx.lchown("f", -1, i64::from(B.gid)));
+                cx.answers("a group that is not the owner's", other, &[libc::EPERM]);
+                let given = cx.as_user(who, |cx| cx.lchown("f", i64::from(B.uid), -1));
+                cx.answers("another owner", given, &[libc::EPERM]);
+                cx.remove("f");
             }
-            let other = cx.as_user(who, |cx| cx.lchown("f", -1, i64::from(B.gid)));
-            cx.answers("a group that is not the owner's", other, &[libc::EPERM]);
-            let given = cx.as_user(who, |cx| cx.lchown("f", i64::from(B.uid), -1));
-            cx.answers("another owner", given, &[libc::EPERM]);
-            cx.remove("f");
-        }
-        Ok(())
-    }),
+            Ok(())
+        },
+    ),
     shall(
         "chown.not-owner",
         "chown()",
-        "Who neither owns a file nor is privileged changes neither owner nor group: EPERM.",
+        "An unprivileged user who does not own a file can change neither owner nor group: EPERM.",
         |cx| {
             cx.needs_users()?;
             for kind in cx.kinds() {
@@ -144,7 +149,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "chown.nothing",
         "chown()",
-        "chown(-1, -1) by anybody succeeds, and changes neither owner nor group.",
+        "chown(-1, -1) by any user succeeds, and changes neither owner nor group.",
         |cx| {
             cx.needs_users()?;
             for kind in cx.kinds() {
@@ -181,7 +186,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "chown.clears-suid",
         "chown()",
-        "When an owner who is not privileged gives an executable regular file to another group, S_ISUID and S_ISGID are cleared.",
+        "When an unprivileged owner gives an executable regular file to another group, S_ISUID and S_ISGID are cleared.",
         |cx| {
             cx.needs_users()?;
             let who = Who { groups: &[60_007], ..A };
@@ -215,7 +220,7 @@ pub(super) const CASES: &[Hand] = &[
     common(
         "chown.clears-suid-directory",
         "chown()",
-        "When an owner who is not privileged gives a directory to another group, S_ISUID and S_ISGID may be cleared, and are here.",
+        "When an unprivileged owner gives a directory to another group, S_ISUID and S_ISGID may be cleared, and are here.",
         |cx| {
             cx.needs_users()?;
             let who = Who { groups: &[60_007], ..A };
@@ -232,7 +237,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "write.clears-suid",
         "write()",
-        "A write by a user who is not privileged clears S_ISUID, and S_ISGID where the group may execute.",
+        "A write by an unprivileged user clears S_ISUID, and S_ISGID if the group may execute.",
         |cx| {
             for mode in [0o4777, 0o2777, 0o6777] {
                 clears(cx, mode, "write", |cx, fd| cx.write(fd, b"x"))?;
@@ -243,13 +248,13 @@ pub(super) const CASES: &[Hand] = &[
     common(
         "truncate.clears-suid",
         "ftruncate()",
-        "Truncating by a user who is not privileged clears S_ISUID and S_ISGID.",
+        "Truncation by an unprivileged user clears S_ISUID and S_ISGID.",
         |cx| clears(cx, 0o6777, "ftruncate", |cx, fd| cx.ftruncate(fd, 1)),
     ),
     common(
         "fallocate.clears-suid",
         "fallocate(2)",
-        "Allocating space by a user who is not privileged clears S_ISUID and S_ISGID.",
+        "Allocation by an unprivileged user clears S_ISUID and S_ISGID.",
         |cx| {
             use crate::sys::{V, nr};
             cx.needs(cx.facts.features.fallocate & 1 == 1, "no fallocate")?;
@@ -267,7 +272,7 @@ pub(super) const CASES: &[Hand] = &[
         let written = cx.write(fd, b"x");
         cx.ok("write", written.map(|_| 0));
         let got = cx.fstat(fd).map_or(u32::MAX, |stat| stat.mode);
-        // The standard leaves it to the system: both are allowed, nothing else is.
+        // The standard leaves this to the system: both results are allowed, and no others.
         let got = got & 0o7777;
         cx.that([0o4755, 0o755].contains(&got), "mode", "04755 or 0755", &format!("{got:04o}"));
         Ok(())
@@ -275,7 +280,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "exec.suid",
         "execve()",
-        "The mode bits S_ISUID and S_ISGID are kept by the file system and found again by stat.",
+        "The file system stores the mode bits S_ISUID and S_ISGID, and stat returns them.",
         |cx| {
             if cx.facts.mounted_with(facts::ST_NOSUID) && cx.facts.uid == 0 {
                 return Err(Stop::Skip(SkipKind::MountOption, "mounted with nosuid".to_owned()));
@@ -291,7 +296,7 @@ pub(super) const CASES: &[Hand] = &[
     ),
 ];
 
-/// A call by another user than the owner on a file that anybody may write.
+/// Makes a call as a user other than the owner, on a file that everyone may write.
 fn clears(cx: &mut Ctx<'_>, mode: u32, what: &str, call: fn(&mut Ctx<'_>, i64) -> crate::sys::R) -> Run {
     cx.needs_users()?;
     let name = cx.fresh();

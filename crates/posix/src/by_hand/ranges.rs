@@ -1,4 +1,4 @@
-//! Parts of files: space, holes, copies without data.
+//! Parts of files: allocation, holes, copies without data.
 
 use super::case::{Hand, common, linux, shall};
 use super::{sizes, unlinked};
@@ -6,7 +6,7 @@ use crate::ctx::{Ctx, Run, Stop};
 use crate::facts::FALLOCATE;
 use crate::sys::{R, V, nr};
 
-/// A block that every file system can shift by.
+/// A size that every file system can shift by.
 const UNIT: i64 = 65_536;
 
 fn mode(cx: &Ctx<'_>, bit: usize) -> Run {
@@ -18,7 +18,7 @@ fn allocate(cx: &mut Ctx<'_>, fd: i64, bit: usize, offset: i64, length: i64) -> 
     cx.call(nr!(fallocate), &[V::Fd(fd as i32), V::C(name, value), V::N(offset), V::N(length)])
 }
 
-/// A file of four units: `a`s, `b`s, `c`s and `d`s.
+/// Creates a file of four units: `a`s, `b`s, `c`s and `d`s.
 fn lettered(cx: &mut Ctx<'_>) -> Result<i64, Stop> {
     let mut content = Vec::new();
     for letter in b"abcd" {
@@ -27,7 +27,7 @@ fn lettered(cx: &mut Ctx<'_>) -> Result<i64, Stop> {
     sizes::with_content(cx, "f", &content)
 }
 
-/// The first byte of each unit, the last one of it, and the size.
+/// Checks the first and the last byte of each unit, and the size.
 fn units(cx: &mut Ctx<'_>, fd: i64, expected: &str) {
     let size = cx.fstat(fd).map_or(-1, |stat| stat.size as i64);
     cx.equal("size", expected.len() as i64 * UNIT, size);
@@ -48,7 +48,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "fallocate.extends",
         "posix_fallocate()",
-        "Space behind the end makes the file longer and reads as zeros; what is there stays.",
+        "Allocation beyond the end extends the file with zeros; existing content stays.",
         |cx| {
             mode(cx, 0)?;
             let fd = sizes::with_content(cx, "f", b"data")?;
@@ -77,7 +77,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "fallocate.ebadf",
         "posix_fallocate()",
-        "A descriptor that is only for reading is EBADF; a FIFO ESPIPE; a directory EISDIR, ENODEV or EBADF.",
+        "A read-only descriptor fails with EBADF; a FIFO with ESPIPE; a directory with EISDIR, ENODEV or EBADF.",
         |cx| {
             mode(cx, 0)?;
             cx.file("f", b"data")?;
@@ -98,7 +98,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "fallocate.keep-size",
         "fallocate(2)",
-        "FALLOC_FL_KEEP_SIZE takes blocks behind the end, and leaves the size.",
+        "FALLOC_FL_KEEP_SIZE allocates blocks beyond the end, and leaves the size.",
         |cx| {
             mode(cx, 1)?;
             let fd = sizes::with_content(cx, "f", b"data")?;
@@ -114,7 +114,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "fallocate.punch-hole",
         "fallocate(2)",
-        "A punched hole reads as zeros, gives blocks back, and leaves the size and the rest.",
+        "A punched hole reads as zeros, frees blocks, and leaves the size and the other content.",
         |cx| {
             mode(cx, 2)?;
             let fd = lettered(cx)?;
@@ -131,20 +131,25 @@ pub(super) const CASES: &[Hand] = &[
             Ok(())
         },
     ),
-    linux("fallocate.collapse", "fallocate(2)", "A collapsed range is gone, and what was behind it moves up.", |cx| {
-        mode(cx, 3)?;
-        let fd = lettered(cx)?;
-        let result = allocate(cx, fd, 3, UNIT, UNIT);
-        cx.ok("fallocate", result);
-        units(cx, fd, "acd");
-        let result = allocate(cx, fd, 3, UNIT, 2 * UNIT);
-        cx.answers("up to the end", result, &[libc::EINVAL]);
-        Ok(())
-    }),
+    linux(
+        "fallocate.collapse",
+        "fallocate(2)",
+        "A collapsed range is removed, and the content after it moves up.",
+        |cx| {
+            mode(cx, 3)?;
+            let fd = lettered(cx)?;
+            let result = allocate(cx, fd, 3, UNIT, UNIT);
+            cx.ok("fallocate", result);
+            units(cx, fd, "acd");
+            let result = allocate(cx, fd, 3, UNIT, 2 * UNIT);
+            cx.answers("up to the end", result, &[libc::EINVAL]);
+            Ok(())
+        },
+    ),
     linux(
         "fallocate.zero-range",
         "fallocate(2)",
-        "A zeroed range reads as zeros; behind the end it makes the file longer.",
+        "A zeroed range reads as zeros; beyond the end it extends the file.",
         |cx| {
             mode(cx, 4)?;
             let fd = lettered(cx)?;
@@ -152,23 +157,28 @@ pub(super) const CASES: &[Hand] = &[
             cx.ok("fallocate", result);
             units(cx, fd, "ab0d");
             let result = allocate(cx, fd, 4, 4 * UNIT, UNIT);
-            cx.ok("fallocate behind the end", result);
+            cx.ok("fallocate beyond the end", result);
             units(cx, fd, "ab0d0");
             Ok(())
         },
     ),
-    linux("fallocate.insert", "fallocate(2)", "An inserted range is a hole, and what was there moves down.", |cx| {
-        mode(cx, 5)?;
-        let fd = lettered(cx)?;
-        let result = allocate(cx, fd, 5, UNIT, UNIT);
-        cx.ok("fallocate", result);
-        units(cx, fd, "a0bcd");
-        Ok(())
-    }),
+    linux(
+        "fallocate.insert",
+        "fallocate(2)",
+        "An inserted range is a hole, and the content after it moves down.",
+        |cx| {
+            mode(cx, 5)?;
+            let fd = lettered(cx)?;
+            let result = allocate(cx, fd, 5, UNIT, UNIT);
+            cx.ok("fallocate", result);
+            units(cx, fd, "a0bcd");
+            Ok(())
+        },
+    ),
     linux(
         "fallocate.unknown",
         "fallocate(2)",
-        "Modes that are unknown, or do not go together, are EOPNOTSUPP or EINVAL and change nothing.",
+        "Unknown or incompatible modes fail with EOPNOTSUPP or EINVAL and change nothing.",
         |cx| {
             let fd = sizes::with_content(cx, "f", b"data")?;
             for value in [1 << 20, 2, 8 | 32] {
@@ -182,7 +192,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "seek.hole-data",
         "lseek(2), SEEK_HOLE",
-        "Data is found where it is, the end of the file is a hole, and behind it is ENXIO.",
+        "Data is found at its offset, the end of the file is a hole, and an offset beyond it fails with ENXIO.",
         |cx| {
             let fd = sizes::with_content(cx, "f", b"data")?;
             for (offset, name, whence, expected) in [
@@ -207,7 +217,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "seek.no-data-in-holes",
         "lseek(2), SEEK_HOLE",
-        "Whatever is called a hole reads as zeros, and all data is found.",
+        "Every reported hole reads as zeros, and all data is found.",
         |cx| {
             let fd = unlinked_new(cx)?;
             for offset in [0, 1 << 20, 3 << 20] {
@@ -230,22 +240,17 @@ pub(super) const CASES: &[Hand] = &[
             Ok(())
         },
     ),
-    common(
-        "seek.finds-holes",
-        "lseek(2), SEEK_HOLE",
-        "Holes of a megabyte are found: SEEK_DATA goes over them.",
-        |cx| {
-            let fd = unlinked_new(cx)?;
-            let _ = cx.pwrite(fd, &vec![b'x'; 4096], 1 << 20);
-            let result = cx.lseek(fd, 0, "SEEK_DATA", libc::SEEK_DATA);
-            cx.that(result == Ok(1 << 20), "first data", "1048576", &format!("{result:?}"));
-            Ok(())
-        },
-    ),
+    common("seek.finds-holes", "lseek(2), SEEK_HOLE", "Holes of a megabyte are found: SEEK_DATA skips them.", |cx| {
+        let fd = unlinked_new(cx)?;
+        let _ = cx.pwrite(fd, &vec![b'x'; 4096], 1 << 20);
+        let result = cx.lseek(fd, 0, "SEEK_DATA", libc::SEEK_DATA);
+        cx.that(result == Ok(1 << 20), "first data", "1048576", &format!("{result:?}"));
+        Ok(())
+    }),
     linux(
         "copy-range.copies",
         "copy_file_range(2)",
-        "Bytes are copied between two files, from and to any offset, and to a longer file.",
+        "Bytes can be copied between two files, from and to any offset, also extending the file.",
         |cx| {
             let from = sizes::with_content(cx, "from", b"0123456789")?;
             let to = sizes::with_content(cx, "to", b"abc")?;
@@ -261,7 +266,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "copy-range.overlap",
         "copy_file_range(2)",
-        "Ranges of one file that overlap are EINVAL; others are copied.",
+        "Overlapping ranges of one file fail with EINVAL; others are copied.",
         |cx| {
             let fd = sizes::with_content(cx, "f", b"0123456789")?;
             let copied = copy(cx, fd, 0, fd, 2, 5);
@@ -275,7 +280,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "copy-range.flags",
         "copy_file_range(2)",
-        "Flags are EINVAL, O_APPEND of the target is EBADF, a directory EISDIR.",
+        "Flags fail with EINVAL, a target with O_APPEND with EBADF, and a directory with EISDIR.",
         |cx| {
             let from = sizes::with_content(cx, "from", b"0123456789")?;
             let to = cx.open_as(
@@ -296,7 +301,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "clone.shares-nothing",
         "ioctl_ficlone(2)",
-        "A clone has the content of its source, and neither sees later changes of the other.",
+        "A clone has the content of its source, and neither changes with the other afterwards.",
         |cx| {
             cx.needs(cx.facts.features.clone, "no FICLONE")?;
             let from = sizes::with_content(cx, "from", &vec![b's'; 100_000])?;

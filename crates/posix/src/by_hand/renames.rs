@@ -1,4 +1,4 @@
-//! rename(), rmdir() and link() where two files meet.
+//! rename(), rmdir() and link() when two files meet.
 
 use super::case::{Hand, common, linux, on, shall};
 use crate::Place;
@@ -12,7 +12,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "rename.moves",
         "rename()",
-        "A file of any type keeps inode, mode and links when it is renamed, also to another directory and over another file.",
+        "A file of any type keeps inode, mode and links in a rename, also to another directory and over another file.",
         |cx| {
             cx.dir("d", 0o755)?;
             for kind in cx.kinds() {
@@ -70,7 +70,7 @@ pub(super) const CASES: &[Hand] = &[
         cx.gone("the old name", "a");
         Ok(())
     }),
-    shall("rename.enotdir", "rename()", "A directory replaces nothing but a directory: ENOTDIR.", |cx| {
+    shall("rename.enotdir", "rename()", "A directory can replace only a directory: ENOTDIR.", |cx| {
         cx.dir("d", 0o755)?;
         for kind in cx.kinds().into_iter().filter(|kind| *kind != Kind::Dir) {
             cx.make(kind, "f")?;
@@ -81,7 +81,7 @@ pub(super) const CASES: &[Hand] = &[
         }
         Ok(())
     }),
-    shall("rename.eisdir", "rename()", "A directory is replaced by nothing but a directory: EISDIR.", |cx| {
+    shall("rename.eisdir", "rename()", "A directory can be replaced only by a directory: EISDIR.", |cx| {
         cx.dir("d", 0o755)?;
         for kind in cx.kinds().into_iter().filter(|kind| *kind != Kind::Dir) {
             cx.make(kind, "f")?;
@@ -95,7 +95,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "rename.not-empty",
         "rename()",
-        "A directory that is not empty is not replaced: EEXIST or ENOTEMPTY, whatever is in it.",
+        "A directory that is not empty is not replaced, whatever its contents: EEXIST or ENOTEMPTY.",
         |cx| {
             for kind in cx.kinds() {
                 cx.dir("a", 0o755)?;
@@ -111,7 +111,7 @@ pub(super) const CASES: &[Hand] = &[
             Ok(())
         },
     ),
-    shall("rename.einval-child", "rename()", "A directory is not moved into itself: EINVAL.", |cx| {
+    shall("rename.einval-child", "rename()", "A directory cannot be moved into itself: EINVAL.", |cx| {
         cx.dir("d", 0o755)?;
         cx.dir("d/e", 0o755)?;
         for to in ["d/n", "d/e/n", "d/e/../n"] {
@@ -119,13 +119,13 @@ pub(super) const CASES: &[Hand] = &[
             cx.answers(to, result, &[libc::EINVAL]);
         }
         let result = cx.rename("d/e", "d");
-        cx.answers("a directory over the one that it is in", result, EXISTS);
+        cx.answers("a directory over its own parent", result, EXISTS);
         Ok(())
     }),
     shall(
         "rename.dots",
         "rename()",
-        "`.` and `..` are not renamed, nor replaced: EBUSY, EINVAL or that a directory is there.",
+        "`.` and `..` can be neither renamed nor replaced: EBUSY, EINVAL, or an error that a directory exists.",
         |cx| {
             cx.dir("d", 0o755)?;
             cx.dir("e", 0o755)?;
@@ -142,7 +142,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "rename.same-file",
         "rename()",
-        "Renaming one name of a file to another of its names, or to itself, succeeds and does nothing: both stay.",
+        "Renaming one name of a file to another of its names, or to itself, succeeds and does nothing.",
         |cx| {
             cx.file("a", b"data")?;
             let result = cx.rename("a", "a");
@@ -157,26 +157,21 @@ pub(super) const CASES: &[Hand] = &[
             Ok(())
         },
     ),
-    shall(
-        "rename.over-linked",
-        "rename()",
-        "A file that is replaced keeps its other names, and loses one link.",
-        |cx| {
-            crate::effects::links(cx)?;
-            cx.file("a", b"new")?;
-            cx.file("b", b"old")?;
-            let made = cx.link("b", "c");
-            cx.set_up("make.link", "link", made)?;
-            let result = cx.rename("a", "b");
-            cx.ok("rename", result);
-            for (path, size) in [("b", 3), ("c", 3)] {
-                let got = cx.lstat(path).map(|stat| (stat.nlink, stat.size));
-                cx.that(got == Ok((1, size)), &format!("links and size of `{path}`"), "1 and 3", &format!("{got:?}"));
-            }
-            Ok(())
-        },
-    ),
-    shall("rename.dotdot", "rename()", "After a move the `..` of a directory is its new parent.", |cx| {
+    shall("rename.over-linked", "rename()", "A replaced file keeps its other names, and loses one link.", |cx| {
+        crate::effects::links(cx)?;
+        cx.file("a", b"new")?;
+        cx.file("b", b"old")?;
+        let made = cx.link("b", "c");
+        cx.set_up("make.link", "link", made)?;
+        let result = cx.rename("a", "b");
+        cx.ok("rename", result);
+        for (path, size) in [("b", 3), ("c", 3)] {
+            let got = cx.lstat(path).map(|stat| (stat.nlink, stat.size));
+            cx.that(got == Ok((1, size)), &format!("links and size of `{path}`"), "1 and 3", &format!("{got:?}"));
+        }
+        Ok(())
+    }),
+    shall("rename.dotdot", "rename()", "After a move, the `..` of a directory is its new parent.", |cx| {
         cx.dir("p", 0o755)?;
         cx.dir("q", 0o755)?;
         cx.dir("p/d", 0o755)?;
@@ -212,7 +207,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "rename.write-access-of-file",
         "rename()",
-        "To rename a file of another user, write access to both directories is enough.",
+        "Write access to both directories is enough to rename a file of another user.",
         |cx| {
             cx.needs_users()?;
             cx.dir("p", 0o777)?;
@@ -227,7 +222,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "rename.write-access-of-directory",
         "rename(2)",
-        "To move a directory to another one, it must be writable itself, as `..` changes: EACCES. To rename it where it is, it need not.",
+        "A directory moves to another parent only if it is writable, since `..` changes: EACCES. A rename within its parent is allowed.",
         |cx| {
             cx.needs_users()?;
             cx.dir("p", 0o777)?;
@@ -246,7 +241,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "rename.write-access-of-others-directory",
         "rename(2)",
-        "Who owns both parent directories moves a directory of another user only if that is writable: EACCES.",
+        "The owner of both parent directories can move another user's directory only if it is writable: EACCES.",
         |cx| {
             cx.needs_users()?;
             for name in ["p", "q"] {
@@ -265,7 +260,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "rename.open-target",
         "rename()",
-        "Who has a file open that is replaced goes on reading the old one.",
+        "A process that has a replaced file open continues to read the old one.",
         |cx| {
             cx.file("new", b"new")?;
             let fd = super::sizes::with_content(cx, "old", b"old")?;
@@ -284,7 +279,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "rename.noreplace",
         "rename(2)",
-        "RENAME_NOREPLACE renames where nothing is; what is there stays: EEXIST.",
+        "RENAME_NOREPLACE renames to a free name; an existing file stays: EEXIST.",
         |cx| {
             cx.needs(cx.facts.features.noreplace, "no RENAME_NOREPLACE")?;
             cx.file("a", b"a")?;
@@ -299,36 +294,31 @@ pub(super) const CASES: &[Hand] = &[
             Ok(())
         },
     ),
-    linux(
-        "rename.exchange",
-        "rename(2)",
-        "RENAME_EXCHANGE swaps two files of any types, in one step; none is lost.",
-        |cx| {
-            cx.needs(cx.facts.features.exchange, "no RENAME_EXCHANGE")?;
-            cx.dir("d", 0o755)?;
-            for kind in cx.kinds() {
-                cx.file("a", b"data")?;
-                cx.make(kind, "d/b")?;
-                let before = (cx.lstat("a").map(|stat| stat.ino), cx.lstat("d/b").map(|stat| stat.ino));
-                let result = flagged(cx, "a", "d/b", "RENAME_EXCHANGE", 2);
-                cx.ok(&format!("a file and a {}", kind.name()), result);
-                let after = (cx.lstat("d/b").map(|stat| stat.ino), cx.lstat("a").map(|stat| stat.ino));
-                cx.that(before == after, "inodes", &format!("{before:?}"), &format!("{after:?}"));
-                cx.remove("a");
-                cx.remove("d/b");
-            }
+    linux("rename.exchange", "rename(2)", "RENAME_EXCHANGE atomically swaps two files of any types.", |cx| {
+        cx.needs(cx.facts.features.exchange, "no RENAME_EXCHANGE")?;
+        cx.dir("d", 0o755)?;
+        for kind in cx.kinds() {
             cx.file("a", b"data")?;
-            let result = flagged(cx, "a", "no", "RENAME_EXCHANGE", 2);
-            cx.answers("with a name that is not there", result, &[libc::ENOENT]);
-            let result = flagged(cx, "a", "d", "RENAME_NOREPLACE | RENAME_EXCHANGE", 3);
-            cx.answers("with RENAME_NOREPLACE", result, &[libc::EINVAL]);
-            Ok(())
-        },
-    ),
+            cx.make(kind, "d/b")?;
+            let before = (cx.lstat("a").map(|stat| stat.ino), cx.lstat("d/b").map(|stat| stat.ino));
+            let result = flagged(cx, "a", "d/b", "RENAME_EXCHANGE", 2);
+            cx.ok(&format!("a file and a {}", kind.name()), result);
+            let after = (cx.lstat("d/b").map(|stat| stat.ino), cx.lstat("a").map(|stat| stat.ino));
+            cx.that(before == after, "inodes", &format!("{before:?}"), &format!("{after:?}"));
+            cx.remove("a");
+            cx.remove("d/b");
+        }
+        cx.file("a", b"data")?;
+        let result = flagged(cx, "a", "no", "RENAME_EXCHANGE", 2);
+        cx.answers("with a name that is not there", result, &[libc::ENOENT]);
+        let result = flagged(cx, "a", "d", "RENAME_NOREPLACE | RENAME_EXCHANGE", 3);
+        cx.answers("with RENAME_NOREPLACE", result, &[libc::EINVAL]);
+        Ok(())
+    }),
     linux(
         "rename.exchange-atomic",
         "rename(2)",
-        "While two files are swapped again and again, a reader always finds both names.",
+        "While two files are swapped repeatedly, a reader always finds both names.",
         |cx| {
             cx.needs(cx.facts.features.exchange, "no RENAME_EXCHANGE")?;
             cx.file("a", b"a")?;
@@ -339,7 +329,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "rename.atomic",
         "rename()",
-        "While a file is replaced by rename again and again, its name is always there.",
+        "While a file is replaced by rename repeatedly, its name always exists.",
         |cx| {
             cx.file("a", b"a")?;
             watched(cx, &["a"], |cx| {
@@ -375,7 +365,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "rmdir.not-empty",
         "rmdir()",
-        "A directory that is not empty stays: EEXIST or ENOTEMPTY, whatever is in it.",
+        "A directory that is not empty stays, whatever its contents: EEXIST or ENOTEMPTY.",
         |cx| {
             cx.dir("d", 0o755)?;
             for kind in cx.kinds() {
@@ -391,7 +381,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "rmdir.not-directory",
         "rmdir()",
-        "rmdir of anything else is ENOTDIR, a link to a directory included.",
+        "rmdir of any other file, including a link to a directory, fails with ENOTDIR.",
         |cx| {
             for kind in cx.kinds().into_iter().filter(|kind| *kind != Kind::Dir) {
                 cx.make(kind, "f")?;
@@ -410,7 +400,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "rmdir.dots",
         "rmdir()",
-        "A path that ends in `.` is EINVAL; one that ends in `..` EEXIST or ENOTEMPTY.",
+        "A path that ends in `.` fails with EINVAL; one that ends in `..` with EEXIST or ENOTEMPTY.",
         |cx| {
             cx.dir("d", 0o755)?;
             cx.dir("d/e", 0o755)?;
@@ -424,29 +414,24 @@ pub(super) const CASES: &[Hand] = &[
     ),
     on(
         Place::Mounts,
-        shall(
-            "rmdir.ebusy",
-            "rmdir()",
-            "A directory on which something is mounted is not removed, nor renamed: EBUSY.",
-            |cx| {
-                cx.dir("m", 0o755)?;
-                crate::image::mount_here(cx, "m")?;
-                let result = cx.rmdir("m");
-                cx.answers("rmdir", result, &[libc::EBUSY]);
-                let result = cx.rename("m", "n");
-                cx.answers("rename", result, &[libc::EBUSY]);
-                cx.dir("d", 0o755)?;
-                let result = cx.rename("d", "m");
-                cx.answers("rename over it", result, &[libc::EBUSY]);
-                crate::image::unmount(cx, "m");
-                Ok(())
-            },
-        ),
+        shall("rmdir.ebusy", "rmdir()", "A mount point can be neither removed nor renamed: EBUSY.", |cx| {
+            cx.dir("m", 0o755)?;
+            crate::image::mount_here(cx, "m")?;
+            let result = cx.rmdir("m");
+            cx.answers("rmdir", result, &[libc::EBUSY]);
+            let result = cx.rename("m", "n");
+            cx.answers("rename", result, &[libc::EBUSY]);
+            cx.dir("d", 0o755)?;
+            let result = cx.rename("d", "m");
+            cx.answers("rename over it", result, &[libc::EBUSY]);
+            crate::image::unmount(cx, "m");
+            Ok(())
+        }),
     ),
     shall(
         "unlink.removes",
         "unlink()",
-        "unlink removes the name of a file of any type but a directory, and of a link, not its target.",
+        "unlink removes the name of a file of any type except a directory; for a link, not its target.",
         |cx| {
             for kind in cx.kinds().into_iter().filter(|kind| *kind != Kind::Dir) {
                 cx.make(kind, "f")?;
@@ -463,7 +448,7 @@ pub(super) const CASES: &[Hand] = &[
             Ok(())
         },
     ),
-    linux("unlink.directory", "unlink(2)", "unlink of a directory is EISDIR (POSIX: EPERM), and leaves it.", |cx| {
+    linux("unlink.directory", "unlink(2)", "unlink of a directory fails with EISDIR (POSIX: EPERM).", |cx| {
         cx.dir("d", 0o755)?;
         let result = cx.unlink("d");
         cx.answers("unlink", result, &[libc::EISDIR, libc::EPERM]);
@@ -473,7 +458,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "unlink.directory-eperm",
         "unlink()",
-        "unlink of a directory is EPERM, if the file system does not do it.",
+        "unlink of a directory fails with EPERM, unless the file system supports it.",
         |cx| {
             cx.dir("d", 0o755)?;
             let result = cx.unlink("d");
@@ -484,7 +469,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "mkdir.dots",
         "mkdir()",
-        "`.`, `..` and existing directories are EEXIST, also with slashes behind them.",
+        "`.`, `..` and existing directories fail with EEXIST, also with trailing slashes.",
         |cx| {
             cx.dir("d", 0o755)?;
             for path in [".", "..", "d/.", "d/..", "d/", "d"] {
@@ -492,7 +477,7 @@ pub(super) const CASES: &[Hand] = &[
                 cx.answers(path, result, &[libc::EEXIST]);
             }
             let result = cx.mkdir("new/", 0o755);
-            cx.ok("a new name with a slash behind it", result);
+            cx.ok("a new name with a trailing slash", result);
             Ok(())
         },
     ),
@@ -502,10 +487,10 @@ fn flagged(cx: &mut Ctx<'_>, from: &str, to: &str, name: &'static str, flags: i6
     cx.call(nr!(renameat2), &[AT, V::P(from), AT, V::P(to), V::C(name, flags)])
 }
 
-/// How often a change is made while another process looks.
+/// Number of changes made while another process checks.
 const ROUNDS: usize = 400;
 
-/// Makes a change again and again while a child looks whether the names are there.
+/// Repeats a change while a child checks that the names exist.
 fn watched(cx: &mut Ctx<'_>, names: &[&str], change: fn(&mut Ctx<'_>) -> R) -> Run {
     let map = crate::sys::Map::shared(-1, 0, 4096);
     let map = cx.set_up("make.regular", "mmap", map)?;

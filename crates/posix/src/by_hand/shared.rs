@@ -1,4 +1,4 @@
-//! What several descriptors, mappings and processes see of one file.
+//! Consistency of one file between several descriptors, mappings and processes.
 
 use super::case::{Hand, linux, shall};
 use super::{sizes, unlinked};
@@ -10,7 +10,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "append.moves-to-end",
         "write()",
-        "With O_APPEND each write goes to the end of the file, wherever the offset was.",
+        "With O_APPEND each write goes to the end of the file, at any offset.",
         |cx| {
             cx.file("f", b"start")?;
             let fd = append(cx)?;
@@ -29,7 +29,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "append.atomic",
         "write()",
-        "Records that several processes append at the same time all arrive, whole and once.",
+        "Records that several processes append at the same time all arrive, complete and once.",
         |cx| {
             cx.file("f", b"")?;
             in_processes(cx, 3, &mut |writer| {
@@ -61,7 +61,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "write.visible",
         "write()",
-        "What is written is read at once by another descriptor and another process.",
+        "Written data is visible at once to another descriptor and another process.",
         |cx| {
             let fd = sizes::with_content(cx, "f", b"old content")?;
             let other = unlinked::open(cx, "f")?;
@@ -79,7 +79,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "write.shared-offset",
         "dup(), fork()",
-        "Descriptors that a fork made share their offset; two opens do not.",
+        "Descriptors shared by a fork share their offset; those of two opens do not.",
         |cx| {
             let fd = sizes::with_content(cx, "f", b"0123456789")?;
             let other = unlinked::open(cx, "f")?;
@@ -96,7 +96,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "mmap.sees-write",
         "mmap()",
-        "A shared mapping shows what is written to the file, and the file what is written to the mapping.",
+        "A shared mapping shows writes to the file, and the file shows writes to the mapping.",
         |cx| {
             let fd = sizes::with_content(cx, "f", &vec![b'.'; 8192])?;
             let map = mapped(cx, fd, 8192)?;
@@ -124,14 +124,14 @@ pub(super) const CASES: &[Hand] = &[
             map.set(1, seen + 1);
             Ok(0)
         })?;
-        cx.equal("what the other process wrote", 2, i64::from(map.get(1)));
+        cx.equal("value written by the other process", 2, i64::from(map.get(1)));
         sizes::reads(cx, fd, 0, &[1, 2]);
         Ok(())
     }),
     shall(
         "mmap.after-truncate",
         "mmap()",
-        "What is mapped behind the end of the file, in its last page, reads as zeros when the file grows.",
+        "Data written to a mapping beyond the end of the file, in its last page, reads as zeros when the file grows.",
         |cx| {
             let fd = sizes::with_content(cx, "f", b"tail")?;
             let map = mapped(cx, fd, 4096)?;
@@ -148,7 +148,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "mmap.read-only-file",
         "mmap(2)",
-        "A file that is open only for reading is not mapped shared and writable: EACCES.",
+        "A file that is open only for reading cannot be mapped shared and writable: EACCES.",
         |cx| {
             cx.file("f", b"data")?;
             let fd = cx.open("f", RDONLY, 0);
@@ -161,7 +161,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "mmap.concurrent",
         "mmap(2)",
-        "While one process writes through a mapping and another with pwrite, to different bytes of a page, none is lost.",
+        "If one process writes through a mapping and another with pwrite, to different bytes of a page, no write is lost.",
         |cx| {
             let fd = sizes::with_content(cx, "f", &vec![0; 4096])?;
             let map = mapped(cx, fd, 4096)?;
@@ -183,7 +183,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "direct.sees-write",
         "open(2), O_DIRECT",
-        "Direct reads show what was written through the page cache, and buffered reads what was written directly.",
+        "Direct reads return data written through the page cache, and buffered reads return data written directly.",
         |cx| {
             let (fd, direct, unit) = with_direct(cx)?;
             let length = unit.max(4096);
@@ -192,7 +192,7 @@ pub(super) const CASES: &[Hand] = &[
             let read = pread_into(cx, direct, buffer.bytes(length), 0);
             cx.that(read == Ok(length as i64), "direct read", &length.to_string(), &format!("{read:?}"));
             let same = buffer.bytes(length).iter().all(|byte| *byte == b'b');
-            cx.that(same, "what it reads", "what was written", "something else");
+            cx.that(same, "data read", "the written data", "other data");
             let mut buffer = Aligned::new(length, b'd', 0);
             let written = cx.pwrite(direct, buffer.bytes(length), 0);
             cx.that(written == Ok(length as i64), "direct write", &length.to_string(), &format!("{written:?}"));
@@ -203,7 +203,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "direct.sees-mmap",
         "open(2), O_DIRECT",
-        "A direct read shows what was written to a mapping and synced; a mapping shows what was written directly.",
+        "A direct read returns data written to a mapping and synced; a mapping shows data written directly.",
         |cx| {
             let (fd, direct, unit) = with_direct(cx)?;
             let length = unit.max(4096);
@@ -222,7 +222,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "direct.alignment",
         "statx(2), STATX_DIOALIGN",
-        "Direct I/O aligned as statx says works; unaligned I/O is EINVAL or works, and never moves other bytes.",
+        "Direct I/O with the alignment from statx works; unaligned I/O works or fails with EINVAL, and never moves other bytes.",
         |cx| {
             let (fd, direct, unit) = with_direct(cx)?;
             let mut buffer = Aligned::new(unit, b'x', 0);
@@ -248,7 +248,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "direct.extends",
         "open(2), O_DIRECT",
-        "A direct write behind the end makes the file longer; the gap reads as zeros.",
+        "A direct write beyond the end extends the file; the gap reads as zeros.",
         |cx| {
             let (fd, direct, unit) = with_direct(cx)?;
             let at = (16 * unit.max(4096)) as i64;
@@ -263,7 +263,7 @@ pub(super) const CASES: &[Hand] = &[
     ),
 ];
 
-/// Records that each process appends, and the length of each.
+/// Number of records that each process appends, and the length of each.
 const APPENDS: usize = 100;
 const RECORD: usize = 100;
 
@@ -284,7 +284,7 @@ fn mapped(cx: &mut Ctx<'_>, fd: i64, length: usize) -> Result<Map, crate::ctx::S
     }
 }
 
-/// A file of `0`s, open through the page cache and directly, and the unit of direct I/O, bytes.
+/// Creates a file of `0`s, open through the page cache and directly. Also returns the unit of direct I/O in bytes.
 fn with_direct(cx: &mut Ctx<'_>) -> Result<(i64, i64, usize), crate::ctx::Stop> {
     cx.needs(cx.facts.features.direct, "no O_DIRECT")?;
     let unit = match cx.facts.dio_align.0 {
@@ -302,7 +302,7 @@ fn pread_into(cx: &mut Ctx<'_>, fd: i64, bytes: &mut [u8], offset: i64) -> R {
     cx.call(nr!(pread64), &[V::Fd(fd as i32), V::W(sys::cells(bytes)), length, V::N(offset)])
 }
 
-/// Runs `body` in processes at the same time; each must succeed.
+/// Runs `body` in several processes at the same time. Each must succeed.
 pub(super) fn in_processes(cx: &mut Ctx<'_>, count: usize, body: &mut dyn FnMut(usize) -> R) -> Run {
     let mut children = Vec::new();
     for number in 0..count {
@@ -316,7 +316,7 @@ pub(super) fn in_processes(cx: &mut Ctx<'_>, count: usize, body: &mut dyn FnMut(
             Some(Ended::Code(code)) => crate::errno::name(code),
             other => format!("{other:?}"),
         };
-        cx.that(ended == Some(Ended::Code(0)), "what another process found", "success", &got);
+        cx.that(ended == Some(Ended::Code(0)), "result of another process", "success", &got);
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What files hold: size, content, holes, large offsets.
+//! Contents of files: size, data, holes, large offsets.
 
 use super::case::{Hand, linux, shall};
 use crate::ctx::{Ctx, RDONLY, RDWR, WRONLY};
@@ -8,7 +8,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "write.extends",
         "write()",
-        "A write behind the end makes the file longer; what was not written reads as zeros.",
+        "A write beyond the end extends the file; unwritten bytes read as zeros.",
         |cx| {
             let fd = new(cx)?;
             for (offset, bytes, size) in [(0, &b"start"[..], 5), (10_000, b"end", 10_003), (5_000, b"middle", 10_003)] {
@@ -25,15 +25,15 @@ pub(super) const CASES: &[Hand] = &[
             for (offset, expected) in [(0, &b"start\0\0"[..]), (4_998, b"\0\0middle\0\0"), (9_999, b"\0end")] {
                 reads(cx, fd, offset, expected);
             }
-            let behind = cx.pread(fd, 100, 10_003);
-            cx.that(behind == Ok(Vec::new()), "read at the end", "nothing", &format!("{behind:?}"));
+            let past_end = cx.pread(fd, 100, 10_003);
+            cx.that(past_end == Ok(Vec::new()), "read at the end", "nothing", &format!("{past_end:?}"));
             Ok(())
         },
     ),
     shall(
         "truncate.sets",
         "truncate()",
-        "truncate makes a file shorter or longer, by name and by descriptor; what is new reads as zeros.",
+        "truncate shortens or extends a file, by name and by descriptor; new bytes read as zeros.",
         |cx| {
             cx.file("f", b"0123456789")?;
             let fd = cx.open("f", RDWR, 0);
@@ -56,7 +56,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "truncate.shrink-then-grow",
         "truncate()",
-        "What was cut off does not come back when the file grows again.",
+        "Truncated data does not reappear when the file grows again.",
         |cx| {
             let fd = new(cx)?;
             let _ = cx.pwrite(fd, &vec![b'#'; 10_000], 0);
@@ -67,11 +67,11 @@ pub(super) const CASES: &[Hand] = &[
             reads(cx, fd, 0, b"###\0\0\0\0\0");
             let rest = cx.pread(fd, 8_192, 3).unwrap_or_default();
             let zeros = rest.iter().filter(|byte| **byte == 0).count();
-            cx.equal("zero bytes behind the third", 8_189, zeros as i64);
+            cx.equal("zero bytes after the third", 8_189, zeros as i64);
             Ok(())
         },
     ),
-    shall("truncate.einval", "truncate()", "A negative length is EINVAL, by name and by descriptor.", |cx| {
+    shall("truncate.einval", "truncate()", "A negative length fails with EINVAL, by name and by descriptor.", |cx| {
         let fd = new(cx)?;
         for length in [-1, -999_999] {
             let result = cx.truncate("f", length);
@@ -84,7 +84,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "truncate.efbig",
         "truncate()",
-        "A length that the file system cannot hold is EFBIG or EINVAL and changes nothing; one that it takes is the size.",
+        "A length that the file system does not support fails with EFBIG or EINVAL and changes nothing; a supported one becomes the size.",
         |cx| {
             let fd = new(cx)?;
             for length in [999_999_999_999_999, i64::MAX] {
@@ -109,7 +109,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "truncate.not-regular",
         "truncate()",
-        "What is neither a regular file nor a directory cannot be truncated: EINVAL.",
+        "A file that is neither a regular file nor a directory cannot be truncated: EINVAL.",
         |cx| {
             for kind in cx
                 .kinds()
@@ -127,7 +127,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "write.large-offsets",
         "write()",
-        "Files are larger than 2 GiB and 4 GiB, where the file system allows it: a byte is found where it was written.",
+        "Files can exceed 2 GiB and 4 GiB if the file system allows it: a byte reads back at its offset.",
         |cx| {
             let fd = new(cx)?;
             for offset in [(1i64 << 31) - 1, 1 << 31, (1 << 32) + 1, (1 << 40) - 4096] {
@@ -146,7 +146,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "write.largest-size",
         "open(2), O_LARGEFILE",
-        "The largest file that can be made is found, and a write behind it is EFBIG, not a wrong place.",
+        "The maximum file size is found, and a write beyond it fails with EFBIG instead of landing elsewhere.",
         |cx| {
             let fd = new(cx)?;
             let mut largest = 0;
@@ -156,13 +156,13 @@ pub(super) const CASES: &[Hand] = &[
                 }
             }
             cx.that(largest >= 1 << 31, "largest size found", "at least 2 GiB", &largest.to_string());
-            let behind = cx.pwrite(fd, b"x", i64::MAX - 10);
-            cx.answers("write close to 2^63", behind, &[libc::EFBIG, libc::EINVAL, 0]);
+            let past_end = cx.pwrite(fd, b"x", i64::MAX - 10);
+            cx.answers("write close to 2^63", past_end, &[libc::EFBIG, libc::EINVAL, 0]);
             let _ = cx.ftruncate(fd, 0);
             Ok(())
         },
     ),
-    shall("lseek.bounds", "lseek()", "lseek moves behind the end, and never before the start: EINVAL.", |cx| {
+    shall("lseek.bounds", "lseek()", "lseek can move beyond the end, but never before the start: EINVAL.", |cx| {
         let fd = new(cx)?;
         let _ = cx.pwrite(fd, b"data", 0);
         for (offset, name, whence, expected) in [
@@ -177,7 +177,7 @@ pub(super) const CASES: &[Hand] = &[
         }
         Ok(())
     }),
-    shall("write.ebadf-negative", "pwrite()", "A negative offset is EINVAL.", |cx| {
+    shall("write.ebadf-negative", "pwrite()", "A negative offset fails with EINVAL.", |cx| {
         let fd = new(cx)?;
         let result = cx.pwrite(fd, b"x", -1);
         cx.answers("pwrite at -1", result, &[libc::EINVAL]);
@@ -185,7 +185,7 @@ pub(super) const CASES: &[Hand] = &[
         cx.answers("pread at -1", result, &[libc::EINVAL]);
         Ok(())
     }),
-    shall("read.directory", "read()", "A directory is not read as a file: EISDIR.", |cx| {
+    shall("read.directory", "read()", "A directory cannot be read as a file: EISDIR.", |cx| {
         cx.dir("d", 0o755)?;
         let fd = cx.open("d", RDONLY, 0);
         let fd = cx.set_up("make.dir", "open", fd)?;
@@ -214,26 +214,26 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "write.blocks-counted",
         "stat()",
-        "A file of holes takes fewer blocks than its size, one that is written at least as many.",
+        "A sparse file uses fewer blocks than its size, and a written one uses some.",
         |cx| {
             let fd = new(cx)?;
             let _ = cx.pwrite(fd, &vec![7; 65_536], 0);
             let _ = cx.fsync(fd);
             let blocks = cx.fstat(fd).map(|stat| stat.blocks);
-            // Inline data and compression take less; none is a lie.
+            // Inline data and compression use fewer blocks, but zero would be wrong.
             cx.that(blocks.is_ok_and(|blocks| blocks > 0), "blocks of a written file", "some", &format!("{blocks:?}"));
             Ok(())
         },
     ),
 ];
 
-/// A new file `f`, open to read and write.
+/// Creates a new file `f`, open for reading and writing.
 fn new(cx: &mut Ctx<'_>) -> Result<i64, crate::ctx::Stop> {
     let fd = cx.open("f", crate::ctx::NEW, 0o644);
     cx.set_up("make.regular", "open", fd)
 }
 
-/// What is read at an offset.
+/// Checks the bytes read at an offset.
 pub(super) fn reads(cx: &mut Ctx<'_>, fd: i64, offset: i64, expected: &[u8]) {
     let got = cx.pread(fd, expected.len(), offset);
     let shown = |bytes: &[u8]| bytes.escape_ascii().to_string();
@@ -241,7 +241,7 @@ pub(super) fn reads(cx: &mut Ctx<'_>, fd: i64, offset: i64, expected: &[u8]) {
     cx.that(got.as_deref() == Ok(expected), &format!("bytes at {offset}"), &shown(expected), &text);
 }
 
-/// For other modules: a new file of this content, open.
+/// For other modules: creates a new file with this content and opens it.
 pub(super) fn with_content(cx: &mut Ctx<'_>, name: &str, content: &[u8]) -> Result<i64, crate::ctx::Stop> {
     cx.file(name, content)?;
     let fd = cx.open(name, RDWR, 0);

@@ -8,7 +8,7 @@ use crate::sys::{self, AT, V, nr};
 /// `UTIME_NOW`, `UTIME_OMIT`: values of the nanoseconds. Source: linux/stat.h.
 const NOW: i64 = (1 << 30) - 1;
 const OMIT: i64 = (1 << 30) - 2;
-/// Two dates before 2038.
+/// Two dates after 2030, before 2038.
 const ONE: i64 = 1_900_000_000;
 const TWO: i64 = 1_950_000_000;
 
@@ -16,7 +16,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "utimensat.sets",
         "utimensat()",
-        "Both times of a file of any type are set, also when the modification lies before the access.",
+        "Both times of a file of any type can be set, even if the modification precedes the access.",
         |cx| {
             for kind in cx.kinds() {
                 cx.make(kind, "f")?;
@@ -31,7 +31,7 @@ pub(super) const CASES: &[Hand] = &[
             Ok(())
         },
     ),
-    shall("utimensat.now", "utimensat()", "UTIME_NOW sets the time of the system.", |cx| {
+    shall("utimensat.now", "utimensat()", "UTIME_NOW sets the system's current time.", |cx| {
         cx.file("f", b"")?;
         let before = cx.lstat("f").map_or((0, 0), |stat| stat.ctime);
         let set = cx.utimens("f", (ONE, 0), (ONE, 0));
@@ -46,7 +46,7 @@ pub(super) const CASES: &[Hand] = &[
         }
         Ok(())
     }),
-    shall("utimensat.omit", "utimensat()", "UTIME_OMIT leaves a time as it is, exactly.", |cx| {
+    shall("utimensat.omit", "utimensat()", "UTIME_OMIT leaves a time exactly unchanged.", |cx| {
         cx.file("f", b"")?;
         let mut is = [(ONE, 0), (TWO, 0)];
         let set = cx.utimens("f", is[0], is[1]);
@@ -63,7 +63,7 @@ pub(super) const CASES: &[Hand] = &[
         }
         Ok(())
     }),
-    shall("utimensat.einval", "utimensat()", "Nanoseconds of 1,000,000,000 and more are EINVAL.", |cx| {
+    shall("utimensat.einval", "utimensat()", "Nanoseconds of 1,000,000,000 or more fail with EINVAL.", |cx| {
         cx.file("f", b"")?;
         for nanos in [1_000_000_000, -1] {
             let result = cx.utimens("f", (1, nanos), (1, 0));
@@ -109,7 +109,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "times.clamped",
         "utimensat(2)",
-        "A time that the file system cannot hold becomes the nearest that it can, never another one.",
+        "A time outside the file system's range becomes the nearest limit, never another time.",
         |cx| {
             cx.file("f", b"")?;
             for second in [-2_147_483_649, -1, 17_179_869_184, 1 << 40, 253_402_300_800] {
@@ -118,7 +118,7 @@ pub(super) const CASES: &[Hand] = &[
                     continue;
                 }
                 let got = cx.lstat("f").map_or(0, |stat| stat.mtime.0);
-                // Clamped to a limit on the side that it lies on.
+                // The time must be clamped to the limit on its side.
                 let sane = if second < 0 {
                     (second..0).contains(&got)
                 } else {
@@ -137,7 +137,7 @@ pub(super) const CASES: &[Hand] = &[
     common(
         "times.monotonic",
         "XBD 4.9 File Times Update",
-        "Times of change of one file never go back, and grow with each change after a step of the clock.",
+        "The change time of a file never goes back, and grows with each change after a step of the clock.",
         |cx| {
             cx.file("f", b"")?;
             let mut last = cx.lstat("f").map_or((0, 0), |stat| stat.ctime);
@@ -154,7 +154,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "times.atime-of-read",
         "read()",
-        "Reading sets the time of access where it lies before the modification, unless the mount says noatime.",
+        "Reading sets the access time if it precedes the modification time, unless mounted with noatime.",
         |cx| {
             if cx.facts.mounted_with(crate::facts::ST_NOATIME) {
                 return Err(Stop::Skip(crate::outcome::SkipKind::MountOption, "mounted with noatime".to_owned()));
@@ -172,7 +172,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "utimensat.now-permission",
         "utimensat()",
-        "UTIME_NOW for both may who can write the file, and its owner; others EACCES.",
+        "UTIME_NOW for both times is permitted to the owner and to users who can write the file; others get EACCES.",
         |cx| {
             cx.needs_users()?;
             cx.file("f", b"")?;
@@ -188,7 +188,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "utimensat.set-permission",
         "utimensat()",
-        "Other times are set by the owner and root only: EPERM, even for who can write the file.",
+        "Other times can be set by the owner and root only: EPERM, even for users who can write the file.",
         |cx| {
             cx.needs_users()?;
             cx.file("f", b"")?;
@@ -214,7 +214,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "statx.btime",
         "statx(2)",
-        "Where the time of birth is known, it lies before or at all others, and no call changes it.",
+        "The birth time, if known, is not after any other time, and no call changes it.",
         |cx| {
             cx.needs(cx.facts.features.btime, "no time of birth")?;
             cx.file("f", b"")?;
@@ -229,7 +229,7 @@ pub(super) const CASES: &[Hand] = &[
             Ok(())
         },
     ),
-    linux("statx.mask", "statx(2)", "statx fills all basic fields, and says so in its mask.", |cx| {
+    linux("statx.mask", "statx(2)", "statx fills all basic fields and sets their bits in its mask.", |cx| {
         for kind in cx.kinds() {
             cx.make(kind, "f")?;
             let got = cx.lstat("f").map_or(0, |stat| stat.mask & 0x7ff);
@@ -251,17 +251,17 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "stat.stable",
         "stat()",
-        "A directory that nobody changes stays as it is, also when a name is looked up in it, or it is to be made again.",
+        "A directory without changes keeps its attributes, even if a name is looked up in it or mkdir of it fails.",
         |cx| {
             let changes = crate::snapshot::drift(cx);
-            cx.that(changes.is_none(), "a directory that is left alone", "no change", &changes.unwrap_or_default());
+            cx.that(changes.is_none(), "a directory without changes", "no change", &changes.unwrap_or_default());
             Ok(())
         },
     ),
     shall(
         "stat.dev-ino",
         "stat()",
-        "Two files never share an inode number, a file and its directory share the device.",
+        "Two files never share an inode number; a file and its directory share the device.",
         |cx| {
             cx.file("a", b"")?;
             cx.file("b", b"")?;

@@ -1,4 +1,4 @@
-//! Files that are open and have no name: removed ones, and those of O_TMPFILE.
+//! Open files without a name: removed ones, and those of O_TMPFILE.
 
 use super::case::{Hand, linux, shall};
 use super::sizes;
@@ -6,7 +6,7 @@ use crate::ctx::{Ctx, RDWR};
 use crate::sys::{V, nr};
 
 pub(super) const CASES: &[Hand] = &[
-    shall("unlink.open-links", "unlink()", "A removed file that is open has no links.", |cx| {
+    shall("unlink.open-links", "unlink()", "An open file that was removed has no links.", |cx| {
         let fd = sizes::with_content(cx, "f", b"data")?;
         let gone = cx.unlink("f");
         cx.ok("unlink", gone);
@@ -17,7 +17,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "unlink.open-content",
         "unlink()",
-        "A removed file that is open is read, written, truncated and changed until it is closed.",
+        "An open file that was removed can be read, written, truncated and changed until it is closed.",
         |cx| {
             let fd = sizes::with_content(cx, "f", b"Hello, World!")?;
             let gone = cx.unlink("f");
@@ -40,7 +40,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "unlink.open-new-name",
         "unlink()",
-        "A new file takes the name of a removed one that is open; they do not share anything.",
+        "A new file can take the name of a removed open one; the two share nothing.",
         |cx| {
             let old = sizes::with_content(cx, "f", b"old")?;
             let gone = cx.unlink("f");
@@ -56,7 +56,7 @@ pub(super) const CASES: &[Hand] = &[
     shall(
         "rmdir.open",
         "rmdir()",
-        "A removed directory that is open is empty, and takes no new files: ENOENT.",
+        "An open directory that was removed is empty, and no files can be created in it: ENOENT.",
         |cx| {
             cx.dir("d", 0o755)?;
             let fd = cx.open("d", crate::ctx::RDONLY, 0);
@@ -74,7 +74,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "tmpfile.no-name",
         "open(2), O_TMPFILE",
-        "A file of O_TMPFILE has no name and no links, and holds what is written.",
+        "A file of O_TMPFILE has no name and no links, and stores written data.",
         |cx| {
             let fd = temporary(cx, "O_TMPFILE | O_RDWR", 0)?;
             let written = cx.pwrite(fd, b"data", 0);
@@ -118,7 +118,7 @@ fn temporary(cx: &mut Ctx<'_>, name: &'static str, flags: i32) -> Result<i64, cr
     cx.set_up("make.regular", "O_TMPFILE", fd)
 }
 
-/// Opens a file to read and write, as part of the set-up.
+/// Opens a file for reading and writing, as part of the set-up.
 pub(super) fn open(cx: &mut Ctx<'_>, path: &str) -> Result<i64, crate::ctx::Stop> {
     let fd = cx.open(path, RDWR, 0);
     cx.set_up("make.regular", "open", fd)

@@ -10,7 +10,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "xattr.sets",
         "setxattr(2)",
-        "An attribute is read as it was set, also an empty one and one with zeros in it, and listed once.",
+        "An attribute reads back as it was set, even if empty or with zero bytes, and is listed once.",
         |cx| {
             cx.needs(cx.facts.features.xattr, "no extended attributes of users")?;
             for kind in [Kind::Regular, Kind::Dir] {
@@ -35,23 +35,23 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "xattr.create-replace",
         "setxattr(2)",
-        "XATTR_CREATE of one that is there is EEXIST, XATTR_REPLACE of one that is not ENODATA.",
+        "XATTR_CREATE of an existing attribute fails with EEXIST, XATTR_REPLACE of a missing one with ENODATA.",
         |cx| {
             cx.needs(cx.facts.features.xattr, "no extended attributes of users")?;
             cx.file("f", b"")?;
             let result = set(cx, "f", "user.a", b"1", 2);
-            cx.answers("XATTR_REPLACE of none", result, &[libc::ENODATA]);
+            cx.answers("XATTR_REPLACE of a missing one", result, &[libc::ENODATA]);
             let result = set(cx, "f", "user.a", b"1", 1);
             cx.ok("XATTR_CREATE of a new one", result);
             let result = set(cx, "f", "user.a", b"2", 1);
-            cx.answers("XATTR_CREATE of one that is there", result, &[libc::EEXIST]);
+            cx.answers("XATTR_CREATE of an existing one", result, &[libc::EEXIST]);
             let result = set(cx, "f", "user.a", b"3", 2);
             cx.ok("XATTR_REPLACE", result);
             value_is(cx, "f", "user.a", Ok(b"3"));
             Ok(())
         },
     ),
-    linux("xattr.removes", "removexattr(2)", "A removed attribute is gone: ENODATA.", |cx| {
+    linux("xattr.removes", "removexattr(2)", "A removed attribute cannot be read: ENODATA.", |cx| {
         cx.needs(cx.facts.features.xattr, "no extended attributes of users")?;
         cx.file("f", b"")?;
         let _ = set(cx, "f", "user.a", b"1", 0);
@@ -65,7 +65,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "xattr.sizes",
         "getxattr(2)",
-        "Without a buffer the size is returned; a buffer that is too small is ERANGE.",
+        "Without a buffer the size is returned; a buffer that is too small fails with ERANGE.",
         |cx| {
             cx.needs(cx.facts.features.xattr, "no extended attributes of users")?;
             cx.file("f", b"")?;
@@ -83,14 +83,14 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "xattr.limits",
         "xattr(7)",
-        "A name of more than 255 bytes is ERANGE, a value of more than 64 KiB E2BIG; a value that does not fit ENOSPC or E2BIG.",
+        "A name over 255 bytes fails with ERANGE, a value over 64 KiB with E2BIG, and a value that does not fit with ENOSPC or E2BIG.",
         |cx| {
             cx.needs(cx.facts.features.xattr, "no extended attributes of users")?;
             cx.file("f", b"")?;
             let result = set(cx, "f", &format!("user.{}", "n".repeat(251)), b"1", 0);
             cx.answers("a name of 256 bytes", result, &[libc::ERANGE, libc::ENAMETOOLONG]);
             let result = set(cx, "f", "user.", b"1", 0);
-            cx.answers("no name behind the dot", result, &[libc::EINVAL, libc::EOPNOTSUPP]);
+            cx.answers("no name after the dot", result, &[libc::EINVAL, libc::EOPNOTSUPP]);
             let result = set(cx, "f", "user.a", &vec![0; 65_537], 0);
             cx.answers("a value of 65,537 bytes", result, &[libc::E2BIG]);
             let result = set(cx, "f", "user.a", &vec![7; 65_536], 0);
@@ -104,7 +104,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "xattr.namespaces",
         "xattr(7)",
-        "An attribute outside of the namespaces is EOPNOTSUPP; trusted ones are hidden from other users.",
+        "An attribute outside the namespaces fails with EOPNOTSUPP; trusted ones are hidden from other users.",
         |cx| {
             cx.needs(cx.facts.features.xattr, "no extended attributes of users")?;
             cx.file("f", b"")?;
@@ -139,7 +139,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "xattr.sticky-directory",
         "xattr(7)",
-        "In a sticky directory that anybody may write only the owner sets attributes of it: EPERM.",
+        "Only the owner can set attributes of a world-writable sticky directory: EPERM.",
         |cx| {
             cx.needs(cx.facts.features.xattr, "no extended attributes of users")?;
             cx.needs_users()?;
@@ -175,7 +175,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "acl.grants",
         "acl(5)",
-        "An entry for a user grants and denies that user, and nobody else, within the mask.",
+        "An entry for a user grants or denies access to that user only, within the mask.",
         |cx| {
             cx.needs(cx.facts.features.acl, "no access control lists")?;
             cx.needs_users()?;
@@ -196,7 +196,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "acl.groups",
         "acl(5)",
-        "Entries for groups add up; a user who matches one is not treated as another.",
+        "Entries for groups add up; a user who matches one does not count as others.",
         |cx| {
             cx.needs(cx.facts.features.acl, "no access control lists")?;
             cx.needs_users()?;
@@ -215,7 +215,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "acl.mode-is-mask",
         "acl(5)",
-        "With a list the group's bits of the mode are the mask: chmod changes it, and it limits the entries.",
+        "With a list, the mode's group bits are the mask: chmod changes it, and it limits the entries.",
         |cx| {
             cx.needs(cx.facts.features.acl, "no access control lists")?;
             cx.needs_users()?;
@@ -234,7 +234,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "acl.inherits",
         "acl(5)",
-        "The default list of a directory is inherited by new files, without the mask of the process, and by new directories as default too.",
+        "New files inherit a directory's default list, regardless of the umask; new directories also inherit it as their default.",
         |cx| {
             cx.needs(cx.facts.features.acl, "no access control lists")?;
             cx.needs_users()?;
@@ -272,7 +272,7 @@ pub(super) const CASES: &[Hand] = &[
     linux(
         "acl.einval",
         "acl(5)",
-        "A list that is not valid is EINVAL: no entry for others, or a user without a mask.",
+        "An invalid list fails with EINVAL: no entry for others, or a user without a mask.",
         |cx| {
             cx.needs(cx.facts.features.acl, "no access control lists")?;
             cx.file("f", b"")?;
@@ -301,21 +301,21 @@ const ACL_GROUP: u16 = 8;
 const ACL_MASK: u16 = 16;
 const ACL_OTHER: u16 = 32;
 
-/// An entry: tag, permissions and whose.
+/// An entry: tag, permissions and ID.
 type Entry = (u16, u16, u32);
 
-/// As the kernel takes a list: version 2, entries of 8 bytes. Source: linux/posix_acl_xattr.h.
+/// Encodes a list for the kernel: version 2, entries of 8 bytes. Source: linux/posix_acl_xattr.h.
 fn encode(entries: &[Entry]) -> Vec<u8> {
     let mut bytes = 2u32.to_le_bytes().to_vec();
-    for (tag, permissions, whose) in entries {
+    for (tag, permissions, id) in entries {
         bytes.extend(tag.to_le_bytes());
         bytes.extend(permissions.to_le_bytes());
-        bytes.extend(whose.to_le_bytes());
+        bytes.extend(id.to_le_bytes());
     }
     bytes
 }
 
-/// A list with these named entries, and owner, mask and others.
+/// Encodes a list with these named entries, and owner, mask and others.
 fn acl_bytes_of(named: &[Entry], (owner, mask, other): (u16, u16, u16)) -> Vec<u8> {
     let mut entries = vec![(ACL_USER_OBJ, owner, u32::MAX)];
     entries.extend(named.iter().filter(|(tag, ..)| *tag == ACL_USER));
@@ -325,7 +325,7 @@ fn acl_bytes_of(named: &[Entry], (owner, mask, other): (u16, u16, u16)) -> Vec<u
     encode(&entries)
 }
 
-/// A list that needs more than the mode, to see whether there are lists: a user's entry beside those named.
+/// Encodes a list that the mode cannot express, to test for support: a user's entry in addition to those named.
 pub(crate) fn acl_bytes(named: &[(u16, u16, u32)]) -> Vec<u8> {
     let mut entries = vec![(ACL_USER, 4, A.uid)];
     entries.extend(named);

@@ -1,11 +1,12 @@
-//! Calls that repeat, as loops.
+//! Folds repeated calls into loops.
 
 use super::{Step, line_of};
 
-/// Calls of the longest round that is looked for.
+/// Maximum number of calls in a round.
 const ROUND_MAX: usize = 8;
 
-/// The body's lines, with a loop where at least three rounds differ by nothing but numbers that grow evenly, and a loop of such loops.
+/// Returns the body's lines. At least three rounds that differ only by evenly growing numbers become a loop,
+/// and so do such loops.
 pub(super) fn fold(steps: &[Step]) -> Vec<String> {
     let forms: Vec<Form> = steps.iter().map(|step| Form::of(&line_of(step), step)).collect();
     let inner = fold_forms(&forms, "i");
@@ -14,13 +15,13 @@ pub(super) fn fold(steps: &[Step]) -> Vec<String> {
     outer.iter().flat_map(|block| block.lines().map(str::to_owned)).collect()
 }
 
-/// Each loop, or what is in none, as a text.
+/// Returns each loop, or a step outside of loops, as text.
 fn fold_forms(forms: &[Form], variable: &str) -> Vec<String> {
     let mut blocks = Vec::new();
     let mut at = 0;
     while at < forms.len() {
         let rounds = (1..=ROUND_MAX).map(|length| (repeats(&forms[at..], length), length));
-        // The round that covers most steps; of equal ones the shortest.
+        // Pick the round that covers the most steps; of equal ones the shortest.
         let best =
             rounds.max_by_key(|(count, length)| (if *count >= 3 { count * length } else { 0 }, ROUND_MAX - length));
         match best {
@@ -56,34 +57,34 @@ fn repeats(forms: &[Form], length: usize) -> usize {
     (1..forms.len() / length).take_while(|round| continues(*round)).count() + 1
 }
 
-/// A text with its numbers apart.
+/// A text with its numbers separated.
 #[derive(Debug, PartialEq, Eq)]
 struct Form {
     whole: String,
-    /// Text around the numbers, one piece more than those.
+    /// Text around the numbers: one piece more than there are numbers.
     pieces: Vec<String>,
     numbers: Vec<i64>,
-    /// The errno of a call that failed.
+    /// Errno of a failed call.
     errno: Option<String>,
 }
 
 impl Form {
-    /// Of a step and its line. What a call returned is not compared, but for its errno.
+    /// Creates the form of a step and its line. Results are not compared, except errnos.
     fn of(line: &str, step: &Step) -> Form {
-        let errno = step.saw.clone().filter(|_| step.has_failed());
-        match &step.saw {
+        let errno = step.recorded.clone().filter(|_| step.has_failed());
+        match &step.recorded {
             None => Form { whole: line.to_owned(), pieces: vec![line.to_owned()], numbers: Vec::new(), errno },
-            Some(saw) => {
+            Some(recorded) => {
                 let mut form = Form::of_text(&format!("    CALL({}", step.text));
                 if let Some(last) = form.pieces.last_mut() {
-                    last.push_str(&format!(", \"{saw}\");"));
+                    last.push_str(&format!(", \"{recorded}\");"));
                 }
                 Form { whole: line.to_owned(), errno, ..form }
             }
         }
     }
 
-    /// Of a loop, or of one line that is in none.
+    /// Creates the form of a loop, or of one line outside of loops.
     fn of_block(block: &str) -> Form {
         let form = if block.contains('\n') {
             Form::of_text(block)
@@ -104,7 +105,7 @@ impl Form {
                 has_escapes = in_string && rest[1..].split('"').next().is_some_and(|text| text.contains(['\\', '%']));
             }
             let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-            // A number of its own, not a part of a name or an octal mode.
+            // A standalone number, not part of a name or an octal mode.
             let is_apart = if in_string { !has_escapes } else { !(last.is_alphanumeric() || last == '_') };
             let is_plain = digits == 1 || digits > 1 && digits < 18 && !rest.starts_with('0');
             match rest[..digits].parse() {
@@ -126,8 +127,8 @@ impl Form {
         form
     }
 
-    /// Whether this is the one of this round, where the first two rounds are these. Ignores what a call returned, which is in the last
-    /// piece, after the call.
+    /// Whether this is the step of this round, given the first two rounds. Ignores the call's result, which is in the
+    /// last piece, after the call.
     fn continues(&self, first: &Form, second: &Form, round: usize) -> bool {
         let is_alike = |other: &Form| {
             let calls = |form: &Form| form.pieces.len() - usize::from(form.whole.starts_with("    CALL("));
@@ -140,7 +141,7 @@ impl Form {
         is_alike(first) && is_alike(second) && self.numbers.iter().zip(&first.numbers).zip(&second.numbers).all(grows)
     }
 
-    /// The text in a loop, where the second round is `next`. A string with numbers that grow is written by the macro `N`.
+    /// Returns the text within a loop, given the second round. A string with growing numbers uses the macro `N`.
     fn in_loop(&self, next: &Form, variable: &str) -> String {
         let mut writer = LoopWriter::default();
         writer.text(&self.pieces[0]);
@@ -155,7 +156,7 @@ impl Form {
     }
 }
 
-/// The part of the last piece that belongs to the call: before what it returned.
+/// Returns the part of the last piece that belongs to the call, before its result.
 fn after_call(piece: Option<&String>) -> &str {
     piece.map_or("", |piece| piece.rsplit_once(", \"").map_or(piece.as_str(), |(call, _)| call))
 }
@@ -165,11 +166,11 @@ fn after_call(piece: Option<&String>) -> &str {
 struct LoopWriter {
     out: String,
     last: char,
-    /// Where the string at hand begins.
+    /// Start of the current string.
     string: Option<usize>,
-    /// Expressions of its numbers that grow.
+    /// Expressions for its growing numbers.
     growing: Vec<String>,
-    /// Strings so far that have such numbers.
+    /// Number of strings with such numbers so far.
     strings: usize,
 }
 
@@ -213,7 +214,7 @@ mod tests {
         lines.iter().map(|line| Step::parse(line)).collect()
     }
 
-    // Protects: a loop has the numbers of each round, and another errno is not part of it.
+    // Protects: a loop has the numbers of each round, and a different errno is not part of it.
     #[test]
     fn numbers_that_grow_evenly_become_a_loop() {
         let open = |number: i64| {
@@ -236,7 +237,7 @@ mod tests {
         );
     }
 
-    // Protects: names in directories that are taken in turn, which is what link.emlink makes.
+    // Protects: names in alternating directories, as in link.emlink.
     #[test]
     fn loops_that_repeat_become_loops_of_loops() {
         let link = |number: i64| format!("syscall(SYS_linkat, \"f\", \"d{}/{number}\", 0L); /* 0 */", number % 10);
@@ -253,9 +254,9 @@ mod tests {
         );
     }
 
-    // Protects: two rounds are shorter as they are, and octal modes and escapes are not numbers that grow.
+    // Protects: two rounds stay unfolded, and octal modes and escapes are not growing numbers.
     #[test]
-    fn what_does_not_repeat_evenly_stays() {
+    fn uneven_repetitions_stay() {
         for lines in [
             ["x(1L); /* 0 */", "x(2L); /* 0 */", "x(4L); /* 0 */"],
             ["x(0644); /* 0 */", "x(0645); /* 0 */", "x(0646); /* 0 */"],

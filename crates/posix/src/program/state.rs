@@ -1,4 +1,4 @@
-//! The state after calls, to find rounds that lead back to where they began.
+//! The state after calls, to find rounds that return to their initial state.
 
 use super::Step;
 use std::collections::BTreeMap;
@@ -20,15 +20,15 @@ const READS: [&str; 13] = [
     "statx",
 ];
 
-/// The names that exist with the calls that made them what they are, open descriptors, and everything else that was changed.
-/// Each part is text, so that states are equal only after the same calls.
+/// Existing names with the calls that made them, open descriptors, and all other changes. Each part is text, so that
+/// states are equal only after the same calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct State {
     names: BTreeMap<String, Vec<String>>,
     descriptors: BTreeMap<String, String>,
-    /// By the name of the call: of each, the last one holds.
+    /// By name of the call; the last call of each name counts.
     process: BTreeMap<String, String>,
-    /// Counts calls of unknown effect, so that a state after one is never equal to one before.
+    /// Number of calls with unknown effect: a state after one never equals an earlier state.
     others: usize,
 }
 
@@ -38,10 +38,10 @@ impl State {
         READS.contains(&name)
     }
 
-    /// The state after a step.
+    /// Returns the state after a step.
     pub(super) fn after(&self, step: &Step) -> State {
         let mut state = self.clone();
-        if step.has_failed() || step.saw.is_none() || READS.contains(&step.name()) {
+        if step.has_failed() || step.recorded.is_none() || READS.contains(&step.name()) {
             return state;
         }
         let strings: Vec<&str> = step.text.split('"').skip(1).step_by(2).collect();
@@ -64,7 +64,7 @@ impl State {
                 if step.text.contains("O_CREAT") || step.text.contains("O_TRUNC") {
                     state.change(path, &step.text);
                 }
-                let number = step.saw.clone().unwrap_or_default();
+                let number = step.recorded.clone().unwrap_or_default();
                 state.descriptors.insert(number, (*path).to_owned());
             }
             ("close", _) => {
@@ -98,9 +98,9 @@ mod tests {
         lines.iter().fold(State::default(), |state, line| state.after(&Step::parse(line)))
     }
 
-    // Protects: a file that was made and removed leaves nothing; one with another mode does.
+    // Protects: a file that was made and removed leaves no trace; one with another mode does.
     #[test]
-    fn states_are_equal_where_nothing_is_left() {
+    fn states_are_equal_if_nothing_is_left() {
         let make = "fd[9] = syscall(SYS_openat, AT_FDCWD, \"f\", O_CREAT | O_RDWR, 0644); /* 9 */";
         let close = "syscall(SYS_close, fd[9]); /* 0 */";
         let write = "syscall(SYS_pwrite64, fd[9], \"ab\", 2L, 0L); /* 2 */";

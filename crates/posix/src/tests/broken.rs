@@ -1,4 +1,5 @@
-//! A file system with one defect after the other: each is caught by the case that is named for it. A suite that cannot fail proves nothing.
+//! A file system with one defect after the other. The case named for each defect must catch it: a suite
+//! that cannot fail proves nothing.
 
 use super::fuse::{self, Defect};
 use crate::run::{Report, Request, run};
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
-/// Each defect, with the cases that must fail by it, and pass without it.
+/// Each defect, with the cases that must fail with it, and pass without it.
 pub(super) const DEFECTS: &[(Defect, &[&str])] = &[
     (Defect::ChmodIgnored, &["chmod.sets"]),
     (Defect::ChownIgnored, &["chown.sets"]),
@@ -82,7 +83,7 @@ const SERVED: &[Defect] = &{
     served
 };
 
-/// Runs cases on the file system with a defect; `None` where it cannot be mounted here.
+/// Runs cases on the file system with a defect; `None` if it cannot be mounted here.
 fn found(number: usize, only: &[&str]) -> Option<Report> {
     let base = tempfile::tempdir().unwrap();
     let (source, place) = (base.path().join("source"), base.path().join("mounted"));

@@ -1,5 +1,6 @@
-//! A file system in user space over a directory, with one defect that can be switched on: what the cases must find. It speaks the kernel's
-//! protocol itself, so that tests need no library. Source of the layouts: linux/fuse.h, which is ABI.
+//! A user-space file system over a directory, with one defect that can be enabled for the cases to
+//! find. It implements the kernel's protocol itself, so that tests need no library. Source of the
+//! layouts: linux/fuse.h, which is ABI.
 
 mod calls;
 pub(super) mod faults;
@@ -11,7 +12,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// What the file system does wrong.
+/// A defect of the file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Defect {
     Nothing,
@@ -73,7 +74,8 @@ pub(crate) enum Defect {
     NoPermissionChecks,
 }
 
-/// A node: a descriptor of O_PATH, how often the kernel has looked it up, whether its last name was removed, and where it was first found.
+/// A node: an O_PATH descriptor, the number of lookups by the kernel, whether its last name was removed, and
+/// where it was first found.
 struct Node {
     fd: i32,
     lookups: u64,
@@ -83,7 +85,6 @@ struct Node {
     parent: u64,
 }
 
-/// The server.
 struct Server {
     device: i32,
     nodes: HashMap<u64, Node>,
@@ -93,11 +94,11 @@ struct Server {
     list: &'static [Defect],
     pending: Option<Later>,
     faults: Option<Arc<Mutex<Faults>>>,
-    /// Who makes the request that is being answered.
+    /// User of the current request.
     uid: u32,
 }
 
-/// A rename that is made once some more requests were answered.
+/// A rename that is made after some more requests were answered.
 struct Later {
     from: i32,
     old: Vec<u8>,
@@ -106,8 +107,7 @@ struct Later {
     requests: u32,
 }
 
-/// The request that is being answered.
-struct Asked<'a> {
+struct Request<'a> {
     opcode: u32,
     unique: u64,
     node: u64,
@@ -116,7 +116,7 @@ struct Asked<'a> {
     body: &'a [u8],
 }
 
-impl Asked<'_> {
+impl Request<'_> {
     fn u32(&self, at: usize) -> u32 {
         self.body.get(at..at + 4).map_or(0, |bytes| u32::from_ne_bytes(bytes.try_into().unwrap()))
     }
@@ -125,7 +125,7 @@ impl Asked<'_> {
         self.body.get(at..at + 8).map_or(0, |bytes| u64::from_ne_bytes(bytes.try_into().unwrap()))
     }
 
-    /// The strings from an offset on.
+    /// Returns the strings from an offset on.
     fn names(&self, at: usize) -> Vec<&[u8]> {
         self.body.get(at..).unwrap_or_default().split(|byte| *byte == 0).collect()
     }
@@ -179,7 +179,7 @@ impl Server {
             };
             let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().unwrap());
             let long = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap());
-            let asked = Asked {
+            let request = Request {
                 opcode: word(4),
                 unique: long(8),
                 node: long(16),
@@ -187,17 +187,17 @@ impl Server {
                 gid: word(28),
                 body: &bytes[40..length],
             };
-            let (unique, opcode) = (asked.unique, asked.opcode);
+            let (unique, opcode) = (request.unique, request.opcode);
             // FORGET, INTERRUPT and BATCH_FORGET have no answer.
             let pending = self.pending.take();
-            self.uid = asked.uid;
-            let answer = self.answer_or_fail(&asked);
+            self.uid = request.uid;
+            let answer = self.answer_or_fail(&request);
             match pending {
                 Some(Later { from, old, to, new, requests: 0 }) => {
                     let args = [V::Fd(from), V::S(&old), V::Fd(to), V::S(&new), V::N(0)];
                     let _ = sys::call(nr!(renameat2), &args);
                 }
-                // A name that is missing is looked up twice.
+                // A missing name is looked up twice.
                 Some(later) => self.pending = Some(Later { requests: later.requests - 1, ..later }),
                 None => {}
             }
@@ -217,22 +217,22 @@ impl Server {
         }
     }
 
-    /// The right answer, or what the fault of the running case puts in its place.
-    fn answer_or_fail(&mut self, asked: &Asked<'_>) -> Result<Vec<u8>, i32> {
-        let Some(faults) = self.faults.clone() else { return self.answer(asked) };
-        let name = match asked.opcode {
-            1 => asked.names(0)[0],
-            9 => asked.names(8)[0],
+    /// Returns the right answer, or the one of the running case's fault.
+    fn answer_or_fail(&mut self, request: &Request<'_>) -> Result<Vec<u8>, i32> {
+        let Some(faults) = self.faults.clone() else { return self.answer(request) };
+        let name = match request.opcode {
+            1 => request.names(0)[0],
+            9 => request.names(8)[0],
             _ => &[],
         };
         let lock = || faults.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let instead = lock().before(asked.opcode, name);
+        let instead = lock().before(request.opcode, name);
         let answer = match instead {
             Instead::Nothing(answer) => answer,
-            Instead::Not(errno) => self.answer(asked).map_err(|error| if error == errno { libc::EIO } else { error }),
-            Instead::Right => self.answer(asked),
+            Instead::Not(errno) => self.answer(request).map_err(|error| if error == errno { libc::EIO } else { error }),
+            Instead::Right => self.answer(request),
         };
-        lock().after(asked.opcode, name, &answer);
+        lock().after(request.opcode, name, &answer);
         answer
     }
 
@@ -240,7 +240,7 @@ impl Server {
         self.nodes.get(&node).map(|node| node.fd).ok_or(libc::ESTALE)
     }
 
-    /// The path by which a node is reached whatever it is called.
+    /// Returns a path that reaches a node regardless of its name.
     fn path(&self, node: u64) -> Result<String, i32> {
         Ok(format!("/proc/self/fd/{}", self.fd(node)?))
     }
@@ -292,7 +292,7 @@ impl Server {
         for word in [stat.ino, stat.size, stat.blocks, stat.atime.0 as u64, stat.mtime.0 as u64, stat.ctime.0 as u64] {
             out.extend(word.to_ne_bytes());
         }
-        // As `new_encode_dev` of linux/kdev_t.h.
+        // Like `new_encode_dev` of linux/kdev_t.h.
         let (major, minor) = stat.rdev;
         let rdev = minor & 0xff | major << 8 | (minor & !0xff) << 12;
         for word in
@@ -303,7 +303,7 @@ impl Server {
         Ok(out)
     }
 
-    /// With how long they are valid: not at all, so that the kernel asks each time.
+    /// Adds a validity of zero, so that the kernel asks each time.
     fn attributes_out(&self, node: u64) -> Result<Vec<u8>, i32> {
         let mut out = vec![0; 16];
         out.extend(self.attributes(node)?);
@@ -338,7 +338,7 @@ impl Server {
         Ok(out)
     }
 
-    /// The name in the directory that a name means.
+    /// Returns the real name for a name in the directory.
     fn real_name(&self, _parent: i32, name: &[u8]) -> Vec<u8> {
         if self.is(Defect::NamesIgnoreCase) { name.to_ascii_lowercase() } else { name.to_vec() }
     }
@@ -353,20 +353,20 @@ impl Server {
         }
     }
 
-    /// A new file belongs to who asked for it; in a directory with S_ISGID its group is the directory's.
-    fn own(&mut self, asked: &Asked<'_>, name: &[u8], mode: Option<u32>) -> Result<Vec<u8>, i32> {
-        let parent = self.stat(asked.node)?;
-        let fd = self.fd(asked.node)?;
+    /// Gives a new file to the requesting user. In a directory with S_ISGID its group is the directory's.
+    fn own(&mut self, request: &Request<'_>, name: &[u8], mode: Option<u32>) -> Result<Vec<u8>, i32> {
+        let parent = self.stat(request.node)?;
+        let fd = self.fd(request.node)?;
         let name = self.real_name(fd, name);
         let is_setgid = parent.mode & 0o2000 != 0;
-        let gid = if is_setgid && !self.is(Defect::SetgidIgnored) { parent.gid } else { asked.gid };
-        let (uid, gid) = if self.is(Defect::NewFilesAreRoots) { (0, 0) } else { (asked.uid, gid) };
+        let gid = if is_setgid && !self.is(Defect::SetgidIgnored) { parent.gid } else { request.gid };
+        let (uid, gid) = if self.is(Defect::NewFilesAreRoots) { (0, 0) } else { (request.uid, gid) };
         let owner = [V::Fd(fd), V::S(&name), V::N(i64::from(uid)), V::N(i64::from(gid)), V::N(0x100)];
         sys::call(nr!(fchownat), &owner)?;
         if let Some(mode) = mode {
             sys::call(nr!(fchmodat), &[V::Fd(fd), V::S(&name), V::O(mode & 0o7777)])?;
         }
-        self.entry(asked.node, &name)
+        self.entry(request.node, &name)
     }
 
     fn check_name(&self, name: &[u8]) -> Result<(), i32> {
@@ -378,29 +378,29 @@ impl Server {
         }
     }
 
-    fn answer(&mut self, asked: &Asked<'_>) -> Result<Vec<u8>, i32> {
+    fn answer(&mut self, request: &Request<'_>) -> Result<Vec<u8>, i32> {
         let none = |_: i64| Vec::new();
-        let node = asked.node;
-        match asked.opcode {
-            26 => Ok(self.init(asked)),
+        let node = request.node;
+        match request.opcode {
+            26 => Ok(self.init(request)),
             2 => {
-                self.forget(node, asked.u64(0));
+                self.forget(node, request.u64(0));
                 Ok(Vec::new())
             }
             42 => {
-                for at in 0..asked.u32(0) as usize {
-                    self.forget(asked.u64(8 + 16 * at), asked.u64(16 + 16 * at));
+                for at in 0..request.u32(0) as usize {
+                    self.forget(request.u64(8 + 16 * at), request.u64(16 + 16 * at));
                 }
                 Ok(Vec::new())
             }
             36 => Ok(Vec::new()),
             1 => {
-                let name = asked.names(0)[0];
+                let name = request.names(0)[0];
                 self.check_name(name)?;
                 self.entry(node, name)
             }
             3 => self.attributes_out(node),
-            4 => self.set_attributes(asked),
+            4 => self.set_attributes(request),
             5 => {
                 let mut bytes = vec![0u8; 4096];
                 let fd = V::Fd(self.fd(node)?);
@@ -408,15 +408,15 @@ impl Server {
                 bytes.truncate(length as usize);
                 Ok(bytes)
             }
-            6 | 8 | 9 => self.make(asked),
-            10 | 11 => self.remove(asked),
-            12 => self.rename(asked, asked.u64(0), 0, 8),
-            45 => self.rename(asked, asked.u64(0), asked.u32(8), 16),
-            13 => self.link(asked),
-            14 => self.open(asked),
-            35 => self.create(asked),
-            15 => self.read(asked),
-            16 => self.write(asked),
+            6 | 8 | 9 => self.make(request),
+            10 | 11 => self.remove(request),
+            12 => self.rename(request, request.u64(0), 0, 8),
+            45 => self.rename(request, request.u64(0), request.u32(8), 16),
+            13 => self.link(request),
+            14 => self.open(request),
+            35 => self.create(request),
+            15 => self.read(request),
+            16 => self.write(request),
             17 => {
                 let mut bytes = [0u8; 120];
                 let path = self.path(node)?;
@@ -433,16 +433,16 @@ impl Server {
                 Ok(out)
             }
             18 | 29 => {
-                sys::close(asked.u64(0) as i32);
+                sys::close(request.u64(0) as i32);
                 Ok(Vec::new())
             }
             20 | 30 if self.is(Defect::FsyncFails) => Err(libc::EIO),
-            20 | 30 => sys::call(nr!(fsync), &[V::Fd(asked.u64(0) as i32)]).map(none),
-            21 => self.set_xattr(asked),
-            22 | 23 => self.get_xattr(asked),
+            20 | 30 => sys::call(nr!(fsync), &[V::Fd(request.u64(0) as i32)]).map(none),
+            21 => self.set_xattr(request),
+            22 | 23 => self.get_xattr(request),
             24 => {
                 let path = self.path(node)?;
-                sys::call(nr!(removexattr), &[V::P(&path), V::S(asked.names(0)[0])]).map(none)
+                sys::call(nr!(removexattr), &[V::P(&path), V::S(request.names(0)[0])]).map(none)
             }
             25 => Ok(Vec::new()),
             27 => {
@@ -451,35 +451,35 @@ impl Server {
                 let fd = sys::call(nr!(openat), &[sys::AT, V::P(&path), flags])?;
                 Ok(opened(fd))
             }
-            28 => self.read_directory(asked),
+            28 => self.read_directory(request),
             31 if self.is(Defect::LocksNotKept) => {
                 let mut out = [0u8; 24].to_vec();
                 out[16..20].copy_from_slice(&(libc::F_UNLCK as u32).to_ne_bytes());
                 Ok(out)
             }
             32 | 33 if self.is(Defect::LocksNotKept) || self.is(Defect::FlocksNotKept) => Ok(Vec::new()),
-            39 => self.control(asked),
-            43 => self.fallocate(asked),
+            39 => self.control(request),
+            43 => self.fallocate(request),
             46 => {
-                let (fd, offset, whence) = (asked.u64(0) as i32, asked.u64(8) as i64, i64::from(asked.u32(16)));
+                let (fd, offset, whence) = (request.u64(0) as i32, request.u64(8) as i64, i64::from(request.u32(16)));
                 let mut at = sys::call(nr!(lseek), &[V::Fd(fd), V::N(offset), V::N(whence)])?;
                 if self.is(Defect::SeekSkipsData) && whence == i64::from(libc::SEEK_DATA) {
                     at += 4096;
                 }
                 Ok(at.to_ne_bytes().to_vec())
             }
-            47 => self.copy_range(asked),
+            47 => self.copy_range(request),
             _ => Err(libc::ENOSYS),
         }
     }
 
-    fn init(&self, asked: &Asked<'_>) -> Vec<u8> {
-        // BIG_WRITES, IOCTL_DIR and MAX_PAGES; locks come to the server where it is to lose them.
+    fn init(&self, request: &Request<'_>) -> Vec<u8> {
+        // BIG_WRITES, IOCTL_DIR and MAX_PAGES; locks come to the server if it is to lose them.
         let mut flags = 1 << 5 | 1 << 11 | 1 << 22;
         flags |= if self.is(Defect::LocksNotKept) { 1 << 1 } else { 0 };
         flags |= if self.is(Defect::FlocksNotKept) { 1 << 10 } else { 0 };
         let mut out = Vec::new();
-        for word in [7u32, 31, asked.u32(8), flags & asked.u32(12), 16 | 12 << 16, 1 << 17, 1, 32] {
+        for word in [7u32, 31, request.u32(8), flags & request.u32(12), 16 | 12 << 16, 1 << 17, 1, 32] {
             out.extend(word.to_ne_bytes());
         }
         out.resize(64, 0);
@@ -487,14 +487,14 @@ impl Server {
     }
 }
 
-/// `struct fuse_open_out`: reads and writes come to the server, none stays in the page cache.
+/// Encodes `struct fuse_open_out`: reads and writes come to the server, bypassing the page cache.
 fn opened(fd: i64) -> Vec<u8> {
     let mut out = fd.to_ne_bytes().to_vec();
     out.extend([0; 8]);
     out
 }
 
-/// Unmounts it, also where something hangs.
+/// Unmounts it, even if a request hangs.
 pub(super) fn stop(at: &Path) {
     let _ = sys::call(nr!(umount2), &[V::P(at.to_str().unwrap()), V::N(3)]);
 }

@@ -1,5 +1,6 @@
-//! One fault for each rule: every generated case fails by a fault of its own, which a table makes, on a file system in which all else is
-//! right. What FUSE cannot get wrong, because the kernel answers before it asks, is listed with the reason.
+//! One fault for each rule: a table makes a fault of its own for every generated case, on a file system
+//! that is otherwise right. Errors that FUSE cannot get wrong, because the kernel answers before it asks,
+//! are listed with the reason.
 
 use super::broken::{DEFECTS, is_failure};
 use super::fuse::faults::{Fault, Faults, Field, Seen, Values, Wrong};
@@ -17,7 +18,8 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What no server can get wrong, by patterns of cases, and why. A test fails where one of them is caught after all, or another is not.
+/// Cases that no server can get wrong, by pattern, with the reason. A test fails if one of them is caught after
+/// all, or another is not.
 const ANSWERED_BY_THE_KERNEL: &[(&str, &str)] = &[
     ("*.erofs*", "a read-only mount is refused by the kernel"),
     ("open.read-only-fs", "a read-only mount is refused by the kernel"),
@@ -30,13 +32,13 @@ const ANSWERED_BY_THE_KERNEL: &[(&str, &str)] = &[
     ("*.efault.from", "the path is read by the kernel"),
 ];
 
-/// Operations whose cases ask the server before they make the call: they fail by that.
+/// Operations whose cases query the server before the call: that query already fails.
 const ASKS_BEFORE: &str = "chdir";
 
-/// What is decided by what was probed before the cases, so that no fault of a case changes it.
+/// Cases decided by the earlier probe, which no fault of the case changes.
 const PROBED: &[(&str, &str)] = &[("names.symlink-max", "the longest target is found by the probe")];
 
-/// What cannot be tested on a file system of FUSE, or which this one does not have, and why.
+/// Cases that cannot be tested on FUSE, or on this file system, with the reason.
 const NOT_HERE: &[(&str, &str)] = &[
     ("exec.noexec", "it is not mounted so"),
     ("chown.clears-suid-directory", "Linux breaks it everywhere"),
@@ -68,7 +70,7 @@ struct Mounted {
 }
 
 impl Mounted {
-    /// `None` where it cannot be mounted.
+    /// Returns `None` if it cannot be mounted.
     fn new() -> Option<Mounted> {
         let base = tempfile::tempdir().unwrap();
         let faults = Arc::new(Mutex::new(Faults::default()));
@@ -99,7 +101,7 @@ impl Mounted {
         let only: Vec<String> = only.iter().map(|case| all[*case].id.clone()).collect();
         run(Request {
             directory: &directory,
-            // One after another: the server tells cases apart by their order.
+            // One after another: the server distinguishes cases by their order.
             jobs: 1,
             only: &only,
             without: &[],
@@ -120,31 +122,32 @@ impl Drop for Mounted {
     }
 }
 
-/// A defect: what goes wrong in a case, and a part of what the case then says was checked or expected; the tries are alternatives.
+/// A defect: the faults to try as alternatives, and a part of the message that the case must give.
 struct Planned {
     case: usize,
     name: String,
     tries: Vec<Fault>,
-    says: Says,
+    expected: ExpectedMessage,
 }
 
-/// What a case must say when it has found the fault.
-enum Says {
-    /// It fails, whatever it says.
+/// Message that a case must give when it has found the fault.
+enum ExpectedMessage {
+    /// It fails with any message.
     Anything,
-    /// What was checked.
     Checked(String),
-    /// What was expected.
+    /// Text of the expected value.
     Expected(&'static str),
 }
 
 impl Planned {
     fn is_caught(&self, report: &Report) -> bool {
         let Some(done) = report.done.iter().find(|done| done.case == self.case) else { return false };
-        match (&done.outcome, &self.says) {
-            (outcome, Says::Anything) => is_failure(outcome),
-            (Outcome::Fail(failures, _), Says::Checked(what)) => failures.iter().any(|one| one.what.contains(what)),
-            (Outcome::Fail(failures, _), Says::Expected(what)) => {
+        match (&done.outcome, &self.expected) {
+            (outcome, ExpectedMessage::Anything) => is_failure(outcome),
+            (Outcome::Fail(failures, _), ExpectedMessage::Checked(what)) => {
+                failures.iter().any(|one| one.what.contains(what))
+            }
+            (Outcome::Fail(failures, _), ExpectedMessage::Expected(what)) => {
                 failures.iter().any(|one| one.expected.contains(what))
             }
             _ => false,
@@ -152,11 +155,11 @@ impl Planned {
     }
 }
 
-/// Answers that are tried: those with the errno of the rule first, then the last of each kind of request, then from the last to the
-/// first. Requests are counted by their kind: those of a process that looks meanwhile come as often as they like.
+/// Maximum number of answers to try: those with the rule's errno first, then the last of each kind of request, then
+/// from the last to the first. Requests are counted by kind, since those of a concurrent process vary.
 const TRIES_MAX: usize = 80;
 
-/// Of a case that is listed as answered by the kernel.
+/// Maximum for a case that is listed as answered by the kernel.
 const LISTED_TRIES: usize = 12;
 
 fn answers(faults: &Faults, case: usize, errno: Option<i32>) -> Vec<Fault> {
@@ -177,7 +180,7 @@ fn answers(faults: &Faults, case: usize, errno: Option<i32>) -> Vec<Fault> {
     all.take(TRIES_MAX).map(|(.., fault)| fault).collect()
 }
 
-/// Wrong attributes of every file that a case saw: in the last answers, and in all.
+/// Returns wrong attributes for every file that a case saw: in the last answers, and in all.
 fn attributes(faults: &Faults, case: usize) -> Vec<Fault> {
     let mut seen: Vec<_> = faults.values.get(&case).into_iter().flatten().collect();
     seen.sort_by(|one, other| one.0.cmp(other.0));
@@ -192,32 +195,32 @@ fn attributes(faults: &Faults, case: usize) -> Vec<Fault> {
     seen.into_iter().flat_map(of_file).collect()
 }
 
-/// The number of an errno by its name.
+/// Returns the number of an errno by its name.
 fn number(name: &str) -> Option<i32> {
     (1..134).find(|number| crate::errno::name(*number) == name)
 }
 
-/// The defects of a case, all of which must be found.
+/// Returns the defects of a case, all of which must be found.
 fn planned(case: usize, of: &Case, faults: &Faults, counts_subdirectories: bool) -> Vec<Planned> {
-    let one = |name: String, tries: Vec<Fault>, says: Says| Planned { case, name, tries, says };
+    let one = |name: String, tries: Vec<Fault>, expected: ExpectedMessage| Planned { case, name, tries, expected };
     match of.what {
         What::Error { rule, .. } => {
             let errno = errors::RULES[rule].errno;
-            let says = match errno {
-                "none" => Says::Anything,
-                _ if of.id == "bind.eexist" => Says::Expected("EADDRINUSE"),
-                errno => Says::Expected(errno),
+            let expected = match errno {
+                "none" => ExpectedMessage::Anything,
+                _ if of.id == "bind.eexist" => ExpectedMessage::Expected("EADDRINUSE"),
+                errno => ExpectedMessage::Expected(errno),
             };
             let mut tries = answers(faults, case, number(errno));
             if is_listed(ANSWERED_BY_THE_KERNEL, &of.id) {
                 tries.truncate(LISTED_TRIES);
             }
-            vec![one(of.id.clone(), tries, says)]
+            vec![one(of.id.clone(), tries, expected)]
         }
         What::Hand(_) => {
             let mut tries = answers(faults, case, None);
             tries.extend(attributes(faults, case));
-            vec![one(of.id.clone(), tries, Says::Anything)]
+            vec![one(of.id.clone(), tries, ExpectedMessage::Anything)]
         }
         What::Effect { row, .. } => effects(case, of, &EFFECTS[row], faults, counts_subdirectories),
         What::Access { row, class } => (0..8)
@@ -236,7 +239,7 @@ fn planned(case: usize, of: &Case, faults: &Faults, counts_subdirectories: bool)
                 one(
                     format!("{} with mode {mode:04o}", of.id),
                     vec![fault],
-                    Says::Checked(format!("of mode {mode:04o}")),
+                    ExpectedMessage::Checked(format!("of mode {mode:04o}")),
                 )
             })
             .collect(),
@@ -255,13 +258,13 @@ fn sticky(case: usize, of: &Case, _: StickyOp) -> Vec<Planned> {
                 case,
                 name: format!("{} with {of_directory} directory and {of_file} file", of.id),
                 tries: vec![Fault::Owners { user: A.uid, have: [directory, file], answered }],
-                says: Says::Checked(format!("the directory is {of_directory}, the file {of_file}")),
+                expected: ExpectedMessage::Checked(format!("the directory is {of_directory}, the file {of_file}")),
             }
         })
         .collect()
 }
 
-/// Each letter of an effect: what must change does not, what must not does.
+/// Returns a defect for each letter of an effect: a required change is missing, or a forbidden one happens.
 fn effects(case: usize, of: &Case, effect: &crate::effects::Effect, faults: &Faults, counted: bool) -> Vec<Planned> {
     let mut all = Vec::new();
     let files = [("t", "the file"), ("p", "its directory"), ("q", "the other directory")];
@@ -276,14 +279,14 @@ fn effects(case: usize, of: &Case, effect: &crate::effects::Effect, faults: &Fau
             let (distinct, answers) = values.map_or((0, 0), |values| (values.distinct.len(), values.answers));
             let tries = match letter {
                 'M' | 'C' | '+' | '-' | 's' | 'r' => vec![Wrong::Frozen { values: distinct }],
-                // From the last answer, which may be of the search for another file, to earlier ones.
+                // From the last answer, which may belong to the search for another file, to earlier ones.
                 _ => (1..=12.min(answers)).map(|back| Wrong::Shifted { from: answers - back }).collect(),
             };
             all.push(Planned {
                 case,
                 name: format!("{}: {what} ({letter})", of.id),
                 tries: tries.into_iter().map(|how| Fault::Attribute { name: name.into(), field, how }).collect(),
-                says: Says::Checked(what),
+                expected: ExpectedMessage::Checked(what),
             });
         }
     }
@@ -297,28 +300,27 @@ fn effects(case: usize, of: &Case, effect: &crate::effects::Effect, faults: &Fau
                 case,
                 name: format!("{}: {what}", of.id),
                 tries: vec![fault],
-                says: Says::Checked(what),
+                expected: ExpectedMessage::Checked(what),
             });
         }
     }
     all
 }
 
-/// Faults of a case that are in one run: a case keeps that many failures.
+/// Number of faults of a case in one run: a case keeps that many failures.
 const TOGETHER: usize = 6;
 
-/// What became of the defects of some cases.
+/// Results for the defects of some cases.
 #[derive(Default)]
 struct Found {
-    /// Cases that do not pass without a fault, and how they end.
+    /// Cases that do not pass without a fault, with their outcome.
     untested: Vec<(usize, Outcome)>,
-    /// Defects in all.
     planned: usize,
-    /// Those that no try made a case find.
+    /// Defects that no try revealed.
     not_found: Vec<(usize, String)>,
 }
 
-/// Makes every defect of these cases; `None` where the file system cannot be mounted.
+/// Tries every defect of these cases; `None` if the file system cannot be mounted.
 fn every_defect(all: &[Case], chosen: &[usize]) -> Option<Found> {
     let mut mounted = Mounted::new()?;
     let right = mounted.run(all, HashMap::new(), chosen);
@@ -338,7 +340,7 @@ fn every_defect(all: &[Case], chosen: &[usize]) -> Option<Found> {
         let mut tried = Vec::new();
         for one in &open {
             let of_case = faults.entry(one.case).or_default();
-            // One wrong answer changes all that follow it.
+            // One wrong answer changes all later ones.
             let is_alone = |fault: &Fault| matches!(fault, Fault::Answer { .. });
             let has_room = of_case.len() < TOGETHER && !of_case.iter().any(is_alone);
             let next = one.tries.first().filter(|_| has_room).cloned();
@@ -408,7 +410,7 @@ fn root_each_rule_is_caught_by_its_case() {
             wrong.push(format!("without a fault: {}: {outcome:?}", all[*case].id));
         }
     }
-    // The lists are no larger than need be.
+    // The lists must be minimal.
     for (case, of) in all.iter().enumerate().step_by(step) {
         let is_tested = !untested.iter().any(|(open, _)| *open == case);
         let is_answered = is_listed(ANSWERED_BY_THE_KERNEL, &of.id) && !selects(ASKS_BEFORE, &of.id);

@@ -1,17 +1,17 @@
-//! What a Lustre client counts: `llite` for each mount, `osc` and `mdc` for each server target that a mount uses. Sources:
-//! Lustre Operations Manual, "Monitoring Client Activity" (`llite.*.stats`) and "Monitoring the OST I/O stream"; Lustre,
-//! lustre/llite/lproc_llite.c, lustre/osc/lproc_osc.c, lustre/ptlrpc/lproc_ptlrpc.c and lustre/obdclass/lprocfs_status.c
-//! (the form of a line).
+//! Counters of a Lustre client: `llite` for each mount, `osc` and `mdc` for each server target that a mount uses.
+//! Sources: Lustre Operations Manual, "Monitoring Client Activity" (`llite.*.stats`) and "Monitoring the OST I/O
+//! stream"; Lustre, lustre/llite/lproc_llite.c, lustre/osc/lproc_osc.c, lustre/ptlrpc/lproc_ptlrpc.c and
+//! lustre/obdclass/lprocfs_status.c (the format of a line).
 
 use crate::error::ProbeError;
 use crate::sysroot::Sysroot;
 use plumb_result::client::{ClientCounters, ClientRequests};
 
-/// Where the statistics are: from Lustre 2.12 on, and before. Only root may read the first.
+/// Directories of the statistics: since Lustre 2.12, and before. Only root may read the first.
 const PLACES: [&str; 2] = ["/sys/kernel/debug/lustre", "/proc/fs/lustre"];
 
-/// What is counted for the file system of this source, `mgs@tcp:/name`. Where a machine has mounted it more than once, its
-/// mounts are counted together: nothing readable says which of them is at which mount point.
+/// Returns the counters of the file system with this source, `mgs@tcp:/name`. Several mounts of it are summed, since
+/// no readable file relates a counter to a mount point.
 pub(super) fn counters(sys: &Sysroot, source: &str) -> Result<ClientCounters, ProbeError> {
     let name = file_system(source).ok_or_else(|| ProbeError::form("a mount of Lustre", source, "SERVER:/NAME"))?;
     let place = PLACES.into_iter().find_map(|place| {
@@ -33,7 +33,8 @@ pub(super) fn counters(sys: &Sysroot, source: &str) -> Result<ClientCounters, Pr
         sum.uncommitted_bytes = sum.uncommitted_bytes.zip(unstable).map(|(sum, one)| sum.saturating_add(one));
     }
     let mut requests = [ClientRequests::default(); 3];
-    // Small files may lie on a metadata server (Data-on-MDT): its client counts their bytes under the same names.
+    // Small files may be stored on a metadata server (Data-on-MDT), whose client counts their
+    // bytes under the same names.
     for role in ["osc", "mdc"] {
         for device in sys.names(format!("{place}/{role}")).iter().filter(|device| serves(device, name, role, &mounts)) {
             let stats = Stats::read(sys, format!("{place}/{role}/{device}/stats"))?;
@@ -53,27 +54,28 @@ fn add(sum: &mut u64, one: u64) {
     *sum = sum.saturating_add(one);
 }
 
-/// `name` of `10.0.0.1@o2ib:10.0.0.2@o2ib:/name/below`.
+/// Extracts `name` from `10.0.0.1@o2ib:10.0.0.2@o2ib:/name/below`.
 fn file_system(source: &str) -> Option<&str> {
     let (_, path) = source.rsplit_once(":/")?;
     path.split('/').next().filter(|name| !name.is_empty())
 }
 
-/// What follows `NAME-` in the names of the mounts of a file system: `ffff8a1c4d2e7000`.
+/// Returns the parts after `NAME-` in the names of a file system's mounts: `ffff8a1c4d2e7000`.
 fn instances(names: &[String], file_system: &str) -> Vec<String> {
     let instance = |name: &String| name.strip_prefix(file_system)?.strip_prefix('-').map(str::to_owned);
     let is_hex = |text: &String| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     names.iter().filter_map(instance).filter(is_hex).collect()
 }
 
-/// `NAME-OST0000-osc-ffff8a1c4d2e7000` serves the mount `NAME-ffff8a1c4d2e7000`. Servers have such clients of their own.
+/// Whether a client device serves one of these mounts: `NAME-OST0000-osc-ffff8a1c4d2e7000` serves
+/// `NAME-ffff8a1c4d2e7000`. Servers have such clients too.
 fn serves(device: &str, file_system: &str, role: &str, mounts: &[String]) -> bool {
     let Some((target, instance)) = device.rsplit_once(&format!("-{role}-")) else { return false };
     let is_target = target.strip_prefix(file_system).is_some_and(|rest| rest.starts_with('-'));
     is_target && mounts.iter().any(|mount| mount == instance)
 }
 
-/// Lines `name COUNT samples [unit] MIN MAX SUM SUM_OF_SQUARES`. What has not happened has no line.
+/// Lines `name COUNT samples [unit] MIN MAX SUM SUM_OF_SQUARES`. An event that never happened has no line.
 struct Stats {
     place: String,
     text: String,
@@ -90,22 +92,22 @@ impl Stats {
         let Some(line) = line else { return Ok(0) };
         let word = line.split_whitespace().nth(position);
         let value = word.and_then(|word| word.parse().ok());
-        value.ok_or_else(|| ProbeError::lacks(&self.place, format!("number where its line says {line:?}")))
+        value.ok_or_else(|| ProbeError::lacks(&self.place, format!("valid number in the line {line:?}")))
     }
 
-    /// How often it happened.
+    /// Returns the number of events.
     fn count(&self, name: &str) -> Result<u64, ProbeError> {
         self.field(name, 1)
     }
 
-    /// The sum of what was counted, in the line's unit.
+    /// Returns the sum over all events, in the line's unit.
     fn sum(&self, name: &str) -> Result<u64, ProbeError> {
         self.field(name, 6)
     }
 }
 
-/// Pages that servers acknowledged and did not make durable. Source: lustre/llite/lproc_llite.c,
-/// `ll_unstable_stats_seq_show`.
+/// Returns the bytes that servers acknowledged but did not make durable. Source:
+/// lustre/llite/lproc_llite.c, `ll_unstable_stats_seq_show`.
 fn unstable_bytes(text: &str) -> Option<u64> {
     let pages = text.lines().find_map(|line| line.trim().strip_prefix("unstable_pages:"))?;
     pages.trim().parse::<u64>().ok()?.checked_mul(rustix::param::page_size() as u64)

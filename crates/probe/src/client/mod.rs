@@ -1,5 +1,5 @@
-//! What the client of a network file system counts: NFS and Lustre. Other clients do not count
-//! bytes by mount, or only in files that programs cannot read.
+//! Counters of network file system clients: NFS and Lustre. Other clients do not count bytes per mount, or only in
+//! files that programs cannot read.
 
 mod lustre;
 mod nfs;
@@ -20,7 +20,7 @@ pub(crate) struct ClientMount {
     protocol: Protocol,
 }
 
-/// Network file systems whose clients are asked.
+/// Network file systems with supported counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Protocol {
     Nfs,
@@ -38,7 +38,7 @@ impl ClientMount {
     }
 }
 
-/// The mounts under the targets whose clients count, each once.
+/// Returns the mounts under the targets whose clients count, each once.
 pub(crate) fn mounts<'a>(targets: impl IntoIterator<Item = &'a TargetFacts>) -> Vec<ClientMount> {
     let mut found: Vec<ClientMount> = Vec::new();
     for mount in targets.into_iter().filter_map(|target| ClientMount::of(target.filesystem.value()?)) {
@@ -49,10 +49,10 @@ pub(crate) fn mounts<'a>(targets: impl IntoIterator<Item = &'a TargetFacts>) -> 
     found
 }
 
-/// The counters of each mount, by mount point.
+/// Reads the counters of each mount, by mount point.
 pub(crate) fn sample(sys: &Sysroot, mounts: &[ClientMount]) -> BTreeMap<String, Seen<ClientCounters>> {
     let has_nfs = mounts.iter().any(|mount| mount.protocol == Protocol::Nfs);
-    // One file tells of all NFS mounts of the machine.
+    // One file covers all NFS mounts of the machine.
     let nfs = has_nfs.then(|| nfs::Client::read(sys));
     BTreeMap::from_iter(mounts.iter().map(|mount| {
         let counters = match (mount.protocol, &nfs) {

@@ -1,6 +1,6 @@
-//! `/proc/self/mountstats`: what the NFS client counts for each mount. Sources: Linux, fs/proc_namespace.c
-//! (`show_vfsstat`), fs/nfs/super.c (`nfs_show_stats`), include/linux/nfs_iostat.h (what the bytes are), and
-//! net/sunrpc/stats.c (`rpc_clnt_show_stats`).
+//! Parses `/proc/self/mountstats`: the NFS client's counters for each mount. Sources: Linux,
+//! fs/proc_namespace.c (`show_vfsstat`), fs/nfs/super.c (`nfs_show_stats`), include/linux/nfs_iostat.h (meaning
+//! of the byte counters), and net/sunrpc/stats.c (`rpc_clnt_show_stats`).
 
 use crate::counters::kib;
 use crate::error::ProbeError;
@@ -10,7 +10,7 @@ use plumb_result::client::{ClientCounters, ClientRequests};
 
 const PLACE: &str = "/proc/self/mountstats";
 
-/// What the kernel says of all its NFS mounts at one time.
+/// The kernel's statistics of all NFS mounts at one moment.
 pub(super) struct Client {
     pub(super) statistics: Result<String, ProbeError>,
     pub(super) uncommitted_bytes: Option<u64>,
@@ -22,7 +22,7 @@ impl Client {
         Client { statistics: sys.read(PLACE), uncommitted_bytes: meminfo.and_then(|text| uncommitted_bytes(&text)) }
     }
 
-    /// What is counted for the file system that is mounted there.
+    /// Returns the counters of the file system mounted there.
     pub(super) fn counters(&self, point: &str) -> Result<ClientCounters, ProbeError> {
         let text = self.statistics.as_ref().map_err(ProbeError::clone)?;
         let mount =
@@ -31,8 +31,8 @@ impl Client {
     }
 }
 
-/// Pages that servers acknowledged and did not make durable are `NFS_Unstable` up to Linux 5.7, and among `Writeback` from
-/// 5.8 on (commit 8d92890bd6b8, "mm/writeback: discard NR_UNSTABLE_NFS").
+/// Returns the bytes that servers acknowledged but did not make durable. They are `NFS_Unstable` up to Linux 5.7, and
+/// part of `Writeback` since 5.8 (commit 8d92890bd6b8, "mm/writeback: discard NR_UNSTABLE_NFS").
 fn uncommitted_bytes(meminfo: &str) -> Option<u64> {
     Some(kib(meminfo, "Writeback")?.saturating_add(kib(meminfo, "NFS_Unstable").unwrap_or(0)))
 }
@@ -43,7 +43,7 @@ struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// Of several mounts at one point the last covers the others.
+    /// Of several mounts at one point, the last covers the others.
     fn find(text: &'a str, point: &str) -> Option<Block<'a>> {
         let mut found = None;
         let mut lines = text.lines().peekable();
@@ -78,17 +78,17 @@ impl<'a> Block<'a> {
         })
     }
 
-    /// What stands behind `key:`.
+    /// Returns the text after `key:`.
     fn line(&self, key: &str) -> Option<&'a str> {
         self.lines.iter().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))
     }
 
-    /// `OP: requests transmissions timeouts sent received queued answered whole [errors]`, bytes and ms.
+    /// Parses `OP: requests transmissions timeouts sent received queued answered whole [errors]`, in bytes and ms.
     fn requests(&self, op: &str) -> Result<Option<ClientRequests>, ProbeError> {
         let Some(line) = self.line(op) else { return Ok(None) };
         let counted = numbers(line)?;
         let [count, _, _, sent_bytes, received_bytes, queued_ms, answered_ms, ..] = counted[..] else {
-            let expected = format!("at least 7 numbers behind {op}");
+            let expected = format!("at least 7 numbers after {op}");
             return Err(ProbeError::form(PLACE, &format!("{} numbers", counted.len()), &expected));
         };
         Ok(Some(ClientRequests {
@@ -101,7 +101,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// Reads of NFS 4.2 are READ or READ_PLUS, as the kernel was built (`CONFIG_NFS_V4_2_READ_PLUS`).
+/// Reads of NFS 4.2 are READ or READ_PLUS, depending on the kernel's build (`CONFIG_NFS_V4_2_READ_PLUS`).
 fn sum(one: Option<ClientRequests>, other: Option<ClientRequests>) -> Option<ClientRequests> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.plus(other)),
@@ -109,12 +109,12 @@ fn sum(one: Option<ClientRequests>, other: Option<ClientRequests>) -> Option<Cli
     }
 }
 
-/// The first line about a mount; `no device` where it has no name.
+/// The first line about a mount; `no device` if it has no name.
 fn is_header(line: &str) -> bool {
     line.starts_with("device ") || line.starts_with("no device ")
 }
 
-/// `device SERVER:PATH mounted on POINT with fstype nfs4 statvers=1.1`. Blanks in names are written `\040`.
+/// Parses `device SERVER:PATH mounted on POINT with fstype nfs4 statvers=1.1`. Blanks in names are written `\040`.
 fn is_nfs_at(line: &str, point: &str) -> bool {
     let mut words = line.split(' ').skip_while(|word| *word != "mounted");
     let ["mounted", "on", place, "with", "fstype", kind] = [(); 6].map(|()| words.next().unwrap_or_default()) else {

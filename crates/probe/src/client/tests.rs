@@ -5,7 +5,7 @@ use plumb_result::client::ClientRequests;
 
 const MIB: u64 = 1 << 20;
 
-/// A target on a network file system.
+/// Returns a target on a network file system.
 fn target(kind: &str, source: &str, point: &str) -> TargetFacts {
     let filesystem = FileSystem {
         kind: kind.to_owned(),
@@ -17,7 +17,7 @@ fn target(kind: &str, source: &str, point: &str) -> TargetFacts {
     TargetFacts { filesystem: Seen::Yes(filesystem), ..TargetFacts::default() }
 }
 
-/// What is counted for the mount at `point`, by a whole sample.
+/// Returns the counters of the mount at `point`, from a whole sample.
 fn sampled(tree: &Tree, kind: &str, source: &str, point: &str) -> Result<ClientCounters, String> {
     let facts = target(kind, source, point);
     let mut clients = counters::sample(&SampleSet::of_in(&tree.sys(), [&facts])).clients;
@@ -30,14 +30,14 @@ fn nfs(mountstats: &str, point: &str) -> Result<ClientCounters, String> {
     sampled(&tree, "nfs4", "server:/", point)
 }
 
-/// Linux 4.18, NFS 3. Per op eight numbers.
+/// Linux 4.18, NFS 3. Eight numbers per op.
 const V3: &str = include_str!("recorded/nfs3.txt");
-/// Linux 6.1, NFS 4.1, written and read through the cache and with O_DIRECT. Per op nine numbers.
+/// Linux 6.1, NFS 4.1, written and read through the cache and with O_DIRECT. Nine numbers per op.
 const V4_1: &str = include_str!("recorded/nfs41.txt");
 /// Linux 6.12, NFS 4.2, written and read through the cache.
 const V4_2: &str = include_str!("recorded/nfs42.txt");
 
-// Protects: the byte counters of three versions of the protocol, and the columns of the requests.
+// Protects: the byte counters of three protocol versions, and the columns of the requests.
 #[test]
 fn recordings_of_three_versions() {
     let v3 = nfs(V3, "/mnt/foo").unwrap();
@@ -51,12 +51,13 @@ fn recordings_of_three_versions() {
     };
     assert_eq!(v3.reads, Some(reads));
     assert_eq!((v3.writes, v3.commits), (Some(ClientRequests::default()), Some(ClientRequests::default())));
-    // 8 MiB were written and read back from the cache, then read with O_DIRECT, to the end; 4 MiB were written with it.
+    // 8 MiB were written and read back from the cache, then read with O_DIRECT, to the end. 4
+    // MiB were written with O_DIRECT.
     let v4_1 = nfs(V4_1, "/mnt").unwrap();
     assert_eq!((v4_1.asked_read_bytes, v4_1.asked_write_bytes), (8 * MIB + 9 * MIB, 8 * MIB + 4 * MIB));
     assert_eq!((v4_1.server_read_bytes, v4_1.server_write_bytes), (8 * MIB, 12 * MIB));
     assert_eq!((v4_1.reads.unwrap().count, v4_1.commits.unwrap().count), (144, 5));
-    // This kernel asks with READ_PLUS.
+    // This kernel sends READ_PLUS.
     let v4_2 = nfs(V4_2, "/mnt").unwrap();
     assert_eq!((v4_2.server_read_bytes, v4_2.server_write_bytes), (64 * MIB, 48 * MIB));
     let reads = v4_2.reads.unwrap();
@@ -64,9 +65,9 @@ fn recordings_of_three_versions() {
     assert_eq!(v3.uncommitted_bytes, None, "without /proc/meminfo it is unknown");
 }
 
-// Protects: pages that a server holds uncommitted are found on kernels of before and after Linux 5.8.
+// Protects: uncommitted pages on a server are found on kernels before and after Linux 5.8.
 #[test]
-fn what_is_not_committed_is_in_two_places() {
+fn uncommitted_pages_have_two_sources() {
     let of = |meminfo: &str| {
         let tree = Tree::new();
         tree.file("/proc/self/mountstats", V3).file("/proc/meminfo", meminfo);
@@ -77,7 +78,8 @@ fn what_is_not_committed_is_in_two_places() {
     assert_eq!(of("Dirty: 9 kB\n"), None);
 }
 
-// Protects: the right one of several mounts: an automounter's below it, one that covers another, names with blanks.
+// Protects: the right one of several mounts is chosen: with an automounter below it, one that
+// covers another, names with blanks.
 #[test]
 fn each_mount_has_its_own_counters() {
     let about = |read: u64| {
@@ -95,15 +97,15 @@ fn each_mount_has_its_own_counters() {
         about(20),
         about(30)
     );
-    let asked = |point: &str| nfs(&text, point).map(|counters| counters.asked_read_bytes);
-    assert_eq!(asked("/mnt/a"), Ok(33));
-    assert_eq!(asked("/mnt/b c"), Ok(23));
+    let read_bytes = |point: &str| nfs(&text, point).map(|counters| counters.asked_read_bytes);
+    assert_eq!(read_bytes("/mnt/a"), Ok(33));
+    assert_eq!(read_bytes("/mnt/b c"), Ok(23));
     for elsewhere in ["/mnt", "/mnt/local", "/none", "/"] {
-        assert!(asked(elsewhere).unwrap_err().contains("has no NFS mount at"), "{elsewhere}");
+        assert!(read_bytes(elsewhere).unwrap_err().contains("has no NFS mount at"), "{elsewhere}");
     }
 }
 
-// Protects: nothing that a kernel may write makes a panic or a number that is not there.
+// Protects: no kernel output causes a panic or an invented number.
 #[test]
 fn mountstats_that_are_not_as_expected() {
     let with = |lines: &str| nfs(&format!("device s:/ mounted on /m with fstype nfs4 statvers=1.1\n{lines}"), "/m");
@@ -111,7 +113,7 @@ fn mountstats_that_are_not_as_expected() {
     assert!(with("\tbytes:\t1 2 3 4 5\n").unwrap_err().contains("at least 6 numbers"));
     assert!(with("\tbytes:\t1 2 3 4 5 99999999999999999999\n").unwrap_err().contains("99999999999999999999"));
     assert!(with("\tbytes:\t1 2 3 4 -5 6\n").unwrap_err().contains("\"-5\""));
-    assert!(with("\tbytes:\t1 2 3 4 5 6\n\t READ: 1 2 3\n").unwrap_err().contains("at least 7 numbers behind READ"));
+    assert!(with("\tbytes:\t1 2 3 4 5 6\n\t READ: 1 2 3\n").unwrap_err().contains("at least 7 numbers after READ"));
     assert!(with("\tbytes:\t1 2 3 4 5 6\n\t WRITE: 1 2 3 4 5 6 x\n").unwrap_err().contains("\"x\""));
     let most = with(&format!("\tbytes:\t{max} 1 {max} 1 {max} 1\n\t READ: 1 1 0 9 9 {max} {max} 3\n", max = u64::MAX));
     assert_eq!(most.unwrap().asked_read_bytes, u64::MAX);
@@ -122,9 +124,9 @@ fn mountstats_that_are_not_as_expected() {
     assert!(sampled(&Tree::new(), "nfs", "s:/", "/m").unwrap_err().contains("/proc/self/mountstats"));
 }
 
-// Protects: a recording that breaks off anywhere is an error or the numbers that are whole, and never a panic.
+// Protects: a truncated recording gives an error or complete numbers, and never a panic.
 #[test]
-fn a_recording_that_breaks_off() {
+fn a_truncated_recording() {
     for end in (0..V4_2.len()).filter(|end| V4_2.is_char_boundary(*end)) {
         let client = nfs::Client { statistics: Ok(V4_2[..end].to_owned()), uncommitted_bytes: None };
         match client.counters("/mnt") {
@@ -150,7 +152,7 @@ ost_write                 102081 samples [usec] 86 15329179 983965344 5245570501
 ost_sync                  854 samples [usec] 35 2683564 4074203
 ";
 
-/// A client of `scratch` with two object storage targets, which is a server of its own as well.
+/// Describes a client of `scratch` with two object storage targets, which is also a server itself.
 fn lustre(root: &str) -> Tree {
     let tree = Tree::new();
     let file = |path: &str, content: &str| {
@@ -170,8 +172,8 @@ fn lustre(root: &str) -> Tree {
     tree
 }
 
-// Protects: what programs asked Lustre for and what all of its servers moved, in both places of its versions, without the
-// clients of other file systems and of servers.
+// Protects: the requests of programs and the traffic of all servers are read, in the paths of both Lustre versions,
+// without the clients of other file systems and of servers.
 #[test]
 fn a_client_of_lustre() {
     for root in ["/proc/fs/lustre", "/sys/kernel/debug/lustre"] {
@@ -186,17 +188,17 @@ fn a_client_of_lustre() {
     }
 }
 
-// Protects: several mounts of one Lustre are counted together, since nothing says which is at which mount point.
+// Protects: several mounts of one Lustre are summed, since no file relates a counter to a mount point.
 #[test]
 fn several_mounts_of_one_lustre_are_counted_together() {
     let tree = lustre("/proc/fs/lustre");
     tree.file("/proc/fs/lustre/llite/scratch-ffff000000000001/stats", "read_bytes 1 samples [bytes] 5 5 5\n");
     let seen = sampled(&tree, "lustre", "mgs@tcp:/scratch", "/lustre").unwrap();
     assert_eq!(seen.asked_read_bytes, 101_262_334_767 + 5);
-    assert_eq!(seen.uncommitted_bytes, None, "one of the two does not say");
+    assert_eq!(seen.uncommitted_bytes, None, "one of the two is unknown");
 }
 
-// Protects: reasons in place of zeros.
+// Protects: reasons instead of zeros.
 #[test]
 fn lustre_that_does_not_answer() {
     let reason = sampled(&Tree::new(), "lustre", "mgs@tcp:/scratch", "/l").unwrap_err();
@@ -215,9 +217,9 @@ fn lustre_that_does_not_answer() {
     }
 }
 
-// Protects: file systems whose clients do not count are not asked, and one mount under two targets is read once.
+// Protects: file systems without client counters are skipped, and one mount under two targets is read once.
 #[test]
-fn who_is_asked() {
+fn only_counting_clients_are_read() {
     let tree = Tree::new();
     let facts = [
         target("nfs", "s:/", "/m"),

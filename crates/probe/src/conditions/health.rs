@@ -1,6 +1,6 @@
-//! Health logs of the leaf devices: errors, wear, what was written, heat. Sources: NVM Express Base Specification 2.0,
-//! 5.16.1.3 "SMART / Health Information (Log Identifier 02h)"; ACS-4, 7.47.6 "SMART READ DATA" and 9.5 "Device Statistics
-//! log (04h)"; the numbers of ATA attributes are vendors' custom, as smartmontools' drivedb records them.
+//! Health logs of the leaf devices: errors, wear, bytes written, temperature. Sources: NVM Express Base Specification
+//! 2.0, 5.16.1.3 "SMART / Health Information (Log Identifier 02h)"; ACS-4, 7.47.6 "SMART READ DATA" and 9.5 "Device
+//! Statistics log (04h)"; the numbers of ATA attributes are vendors' custom, as smartmontools' drivedb records them.
 
 use crate::error::ProbeError;
 use crate::platform::{self, AtaPage, PAGE_BYTES};
@@ -8,22 +8,22 @@ use crate::sysroot::Sysroot;
 use plumb_result::Seen;
 use plumb_result::conditions::DeviceHealth;
 
-/// How a device is asked.
+/// Interface for querying a device.
 #[derive(Debug, PartialEq, Eq)]
 enum Interface {
     Nvme,
     Ata,
 }
 
-/// The health log of one leaf device, by the kernel's name.
+/// Reads the health log of a leaf device, by the kernel's name.
 pub(super) fn of(sys: &Sysroot, leaf: &str) -> Seen<DeviceHealth> {
-    look(sys, leaf).into()
+    read(sys, leaf).into()
 }
 
-fn look(sys: &Sysroot, leaf: &str) -> Result<DeviceHealth, ProbeError> {
+fn read(sys: &Sysroot, leaf: &str) -> Result<DeviceHealth, ProbeError> {
     let interface = interface(sys, leaf)?;
     if !sys.is_real() {
-        return Err(ProbeError::cannot(leaf, "is described by files and cannot be queried"));
+        return Err(ProbeError::unavailable(leaf, "is described by files and cannot be queried"));
     }
     let root = rustix::process::geteuid().is_root();
     let explained = |error| if root { error } else { ProbeError::OnlyRoot(Box::new(error)) };
@@ -55,7 +55,7 @@ fn interface(sys: &Sysroot, leaf: &str) -> Result<Interface, ProbeError> {
     }
     let driver = sys.link_name(directory.join("device/driver"));
     let driver = driver.as_deref().unwrap_or("its driver");
-    Err(ProbeError::cannot(format!("{leaf} ({driver})"), "is neither NVMe nor SATA and reports no health"))
+    Err(ProbeError::unavailable(format!("{leaf} ({driver})"), "is neither NVMe nor SATA and reports no health"))
 }
 
 fn u16_at(page: &[u8; PAGE_BYTES], at: usize) -> u64 {
@@ -66,7 +66,7 @@ fn u32_at(page: &[u8; PAGE_BYTES], at: usize) -> u64 {
     u16_at(page, at) | (u16_at(page, at + 2) << 16)
 }
 
-/// The lower half of a 128-bit counter; no drive has lived so long as to need more, and one that claims so is cut off.
+/// Reads the lower half of a 128-bit counter. No drive needs more in its lifetime; larger values are truncated.
 fn u128_at(page: &[u8; PAGE_BYTES], at: usize) -> u64 {
     let low = u32_at(page, at) | (u32_at(page, at + 4) << 32);
     if page[at + 8..at + 16].iter().all(|byte| *byte == 0) { low } else { u64::MAX }
@@ -103,7 +103,7 @@ const ATA_ERRORS: [(u8, &str); 4] = [
     (198, "uncorrectable sectors"),
     (199, "CRC errors of the link"),
 ];
-/// Attributes whose normalised value falls from 100 to 0 as an SSD wears.
+/// Attributes whose normalized value falls from 100 to 0 as an SSD wears.
 const ATA_LIFE_LEFT: [u8; 2] = [231, 233];
 
 fn ata(page: &[u8; PAGE_BYTES]) -> Result<DeviceHealth, ProbeError> {
@@ -113,7 +113,7 @@ fn ata(page: &[u8; PAGE_BYTES]) -> Result<DeviceHealth, ProbeError> {
     let mut health = DeviceHealth::default();
     for attribute in page[2..362].chunks_exact(12).filter(|attribute| attribute[0] != 0) {
         let (id, normalised) = (attribute[0], attribute[3]);
-        // Four of the six raw bytes: some vendors keep other numbers in the upper two.
+        // Four of the six raw bytes: some vendors store other numbers in the upper two.
         let raw = u64::from(u32::from_le_bytes([attribute[5], attribute[6], attribute[7], attribute[8]]));
         if let Some((_, name)) = ATA_ERRORS.iter().find(|(known, _)| *known == id) {
             health.errors.insert((*name).to_owned(), raw);
@@ -126,8 +126,8 @@ fn ata(page: &[u8; PAGE_BYTES]) -> Result<DeviceHealth, ProbeError> {
     Ok(health)
 }
 
-/// "Logical Sectors Written" of the General Statistics page. Bits 63 and 62 say that it is there and valid. Source: ACS-4,
-/// 9.5.4.
+/// Reads "Logical Sectors Written" of the General Statistics page. Bits 63 and 62 mark it as supported
+/// and valid. Source: ACS-4, 9.5.4.
 fn ata_written_sectors(page: &[u8; PAGE_BYTES]) -> Option<u64> {
     const AT: usize = 24;
     const SUPPORTED_AND_VALID: u64 = 0b11 << 62;
@@ -176,7 +176,8 @@ mod tests {
         page[511] = page.iter().fold(0u8, |sum, byte| sum.wrapping_add(*byte)).wrapping_neg();
     }
 
-    // Protects: twelve bytes an attribute from the third on, raw values low byte first, and the checksum.
+    // Protects: twelve bytes per attribute from the third byte on, raw values with the low
+    // byte first, and the checksum.
     #[test]
     fn an_ata_table() {
         let mut page = [0u8; PAGE_BYTES];
@@ -196,7 +197,7 @@ mod tests {
         assert_eq!((health.wear_percent, health.written_bytes), (Some(85), None));
     }
 
-    // Protects: a drive that does not count must not seem to have written nothing.
+    // Protects: a drive without this counter does not appear to have written nothing.
     #[test]
     fn sectors_written_only_where_they_are_counted() {
         let mut page = [0u8; PAGE_BYTES];
@@ -208,9 +209,9 @@ mod tests {
         assert_eq!(ata_written_sectors(&[0; PAGE_BYTES]), None);
     }
 
-    // Protects: which command a device is asked with; the wrong one may be answered with anything.
+    // Protects: each device gets its own kind of command. The wrong one may get any answer.
     #[test]
-    fn devices_are_asked_in_their_own_language() {
+    fn devices_are_queried_by_their_own_interface() {
         let tree = Tree::new();
         tree.block("pci0000:00/0000:00:17.0/ata3/host2/target2:0:0/2:0:0:0/block/sda", "8:0", 8)
             .block("pci0000:00/0000:00:14.0/usb2/2-1/host6/target6:0:0/6:0:0:0/block/sdb", "8:16", 8)

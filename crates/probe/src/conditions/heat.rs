@@ -1,5 +1,5 @@
-//! Temperatures of the leaf devices. Source: Documentation/hwmon/sysfs-interface.rst, drivetemp.rst; the drivers nvme and
-//! drivetemp register a hwmon device below the disk's own.
+//! Temperatures of the leaf devices. Source: Documentation/hwmon/sysfs-interface.rst, drivetemp.rst; the drivers nvme
+//! and drivetemp register a hwmon device below the disk's own.
 
 use crate::error::ProbeError;
 use crate::sysroot::Sysroot;
@@ -9,13 +9,13 @@ use std::path::Path;
 
 const DIRECTORY: &str = "/sys/class/hwmon";
 
-/// The temperature of one leaf device, by the kernel's name. Asking makes the device read its sensor, so that it is done
-/// outside the clock.
+/// Reads the temperature of a leaf device, by the kernel's name. The device must read its sensor for this, so it is
+/// done while the clock is stopped.
 pub(super) fn of(sys: &Sysroot, leaf: &str) -> Seen<Heat> {
-    look(sys, leaf).into()
+    read(sys, leaf).into()
 }
 
-fn look(sys: &Sysroot, leaf: &str) -> Result<Heat, ProbeError> {
+fn read(sys: &Sysroot, leaf: &str) -> Result<Heat, ProbeError> {
     let block = sys
         .follow(format!("/sys/class/block/{}", leaf.replace('/', "!")))
         .ok_or_else(|| ProbeError::lacks("/sys/class/block", leaf))?;
@@ -29,14 +29,17 @@ fn look(sys: &Sysroot, leaf: &str) -> Result<Heat, ProbeError> {
     let names = sys.names(&chip);
     let sensors = names.iter().filter_map(|name| name.strip_prefix("temp")?.strip_suffix("_input"));
     let mut readings: Vec<Heat> = sensors.filter_map(|number| sensor(sys, &chip, number)).collect();
-    // The one that is nearest to its limit tells; sensors without a limit only where there is no other.
-    readings.sort_by(|one, other| room(one).total_cmp(&room(other)));
-    readings.first().copied().ok_or_else(|| ProbeError::cannot(format!("the temperature of {leaf}"), "cannot be read"))
+    // Use the sensor nearest to its limit. Sensors without a limit count only if there is no other.
+    readings.sort_by(|one, other| degrees_to_limit(one).total_cmp(&degrees_to_limit(other)));
+    readings
+        .first()
+        .copied()
+        .ok_or_else(|| ProbeError::unavailable(format!("the temperature of {leaf}"), "cannot be read"))
 }
 
 fn sensor(sys: &Sysroot, chip: &Path, number: &str) -> Option<Heat> {
     let celsius = |what: &str| sys.number::<i64>(chip.join(format!("temp{number}_{what}"))).map(|m| m as f64 / 1000.0);
-    // Drives that state no limit have a register of 0 or of a value that none reaches.
+    // Drives without a limit report 0 or an unreachable value.
     let limit = |what: &str| celsius(what).filter(|limit| (1.0..200.0).contains(limit));
     Some(Heat {
         celsius: celsius("input")?,
@@ -46,8 +49,8 @@ fn sensor(sys: &Sysroot, chip: &Path, number: &str) -> Option<Heat> {
     })
 }
 
-/// Degrees to the nearest limit.
-fn room(heat: &Heat) -> f64 {
+/// Returns the degrees up to the nearest limit.
+fn degrees_to_limit(heat: &Heat) -> f64 {
     let limit = heat.warning_celsius.or(heat.critical_celsius);
     limit.map_or(f64::INFINITY, |limit| limit - heat.celsius)
 }
@@ -57,7 +60,8 @@ mod tests {
     use super::*;
     use crate::testtree::Tree;
 
-    // Protects: a chip is matched to its own disk, the nearest to its limit counts, and senseless limits are none.
+    // Protects: a chip is matched to its own disk, the sensor nearest to its limit counts,
+    // and implausible limits are ignored.
     #[test]
     fn each_disk_has_its_own_sensor() {
         let tree = Tree::new();

@@ -1,5 +1,7 @@
-//! Inode tables that mkfs.ext4 left to the kernel. Sources: mke2fs(8), "lazy_itable_init"; the kernel's
-//! Documentation/filesystems/ext4/{super,group_descr}.rst; `EXT4_BG_INODE_ZEROED` of fs/ext4/ext4.h.
+//! Inode tables that mkfs.ext4 left to the kernel. Sources: mke2fs(8),
+//! "lazy_itable_init"; the kernel's
+//! Documentation/filesystems/ext4/{super,group_descr}.rst; `EXT4_BG_INODE_ZEROED`
+//! of fs/ext4/ext4.h.
 
 use super::processes::Processes;
 use crate::error::ProbeError;
@@ -13,13 +15,13 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 
 const SUPERBLOCK_AT: u64 = 1024;
 const SUPERBLOCK_BYTES: usize = 1024;
-/// More descriptors than this are not read for one look: 16 MiB, some 32 TB of file system.
+/// Maximum bytes of group descriptors to read: 16 MiB cover some 32 TB of file system.
 const DESCRIPTORS_BYTES_MAX: u64 = 16 << 20;
-/// The inode table was zeroed.
+/// Flag of a group whose inode table was zeroed.
 const INODE_ZEROED: u16 = 0x4;
 
-/// Names of the devices under the targets on which an ext4 stands: the target's own, that under an overlay, and that of a
-/// loop device's backing file.
+/// Returns the devices under the targets with an ext4: the target's own, that under an overlay, and that of
+/// a loop device's backing file.
 pub(super) fn devices(targets: &[TargetFacts]) -> BTreeSet<String> {
     let mut devices = BTreeSet::new();
     let is_ext4 = |words: &String| words.split(' ').next() == Some("ext4");
@@ -38,7 +40,7 @@ pub(super) fn devices(targets: &[TargetFacts]) -> BTreeSet<String> {
 }
 
 /// Checks the kernel's thread and each file system.
-pub(super) fn look(
+pub(super) fn read(
     sys: &Sysroot,
     devices: &BTreeSet<String>,
     processes: &Result<Processes, ProbeError>,
@@ -60,8 +62,8 @@ pub(super) fn look(
     }
 }
 
-/// Every ext4 that is mounted in any namespace, by its device, apart from the targets'. Source:
-/// Documentation/ABI/testing/sysfs-fs-ext4.
+/// Returns every ext4 mounted in any namespace, by device, except the targets'.
+/// Source: Documentation/ABI/testing/sysfs-fs-ext4.
 fn elsewhere(sys: &Sysroot, devices: &BTreeSet<String>) -> Vec<String> {
     let named = sys.names("/sys/fs/ext4").into_iter().map(|name| name.replace('!', "/"));
     named.filter(|name| name != "features" && !devices.contains(name)).collect()
@@ -79,16 +81,16 @@ fn tables(sys: &Sysroot, device: &str) -> Ext4Tables {
         let layout = Layout::parse(&superblock).ok_or_else(|| ProbeError::lacks(path.as_str(), "ext4 superblock"))?;
         created_unix_s = Some(layout.created_unix_s);
         if !layout.marks_groups {
-            // Without checksums of groups mkfs zeroes every table itself.
+            // Without group checksums, mkfs zeroes every table itself.
             return Ok(GroupCount { total: layout.groups, uninitialised: 0 });
         }
         if layout.scattered {
-            return Err(ProbeError::cannot(path.as_str(), "has scattered group descriptors (meta_bg)"));
+            return Err(ProbeError::unavailable(path.as_str(), "has scattered group descriptors (meta_bg)"));
         }
         let bytes = layout.groups.saturating_mul(layout.descriptor_bytes);
         if bytes > DESCRIPTORS_BYTES_MAX {
             let why = format!("has {} block groups, too many to scan", layout.groups);
-            return Err(ProbeError::cannot(path.as_str(), why));
+            return Err(ProbeError::unavailable(path.as_str(), why));
         }
         let mut descriptors = vec![0u8; bytes as usize];
         file.seek(SeekFrom::Start(layout.descriptors_at)).map_err(fail)?;
@@ -136,7 +138,7 @@ impl Layout {
         Some(Layout {
             groups: blocks.saturating_sub(first_data_block).div_ceil(blocks_per_group),
             descriptor_bytes,
-            // The block behind the one that holds the superblock.
+            // The block after the one with the superblock.
             descriptors_at: (first_data_block + 1) * block_bytes,
             marks_groups: u32_at(0x64) & GROUP_CHECKSUMS != 0,
             scattered: incompatible & META_BG != 0,
@@ -165,11 +167,11 @@ mod tests {
         output.is_ok_and(|output| output.status.success())
     }
 
-    // Protects: what mkfs really writes: all tables but the first groups' are left alone, unless it is told not to.
+    // Protects against a real mkfs: it leaves all tables but the first groups' to the kernel, unless told otherwise.
     #[test]
-    fn tables_that_mkfs_left_alone_are_counted() {
+    fn tables_that_mkfs_left_to_the_kernel_are_counted() {
         let tree = Tree::new();
-        // Where a discard leaves zeros, mkfs takes the tables for zeroed.
+        // If a discard returns zeros, mkfs assumes that the tables are zeroed.
         if !made(&tree, &["-E", "nodiscard,lazy_itable_init=1"]) {
             return missing("mkfs.ext4 is missing or fails");
         }
@@ -186,24 +188,24 @@ mod tests {
         assert!(tables(&tree.sys(), "vdz").groups.as_result().unwrap_err().contains("meta_bg"));
     }
 
-    // Protects: an ordinary user, who cannot open the device, learns why; nonsense is no panic.
+    // Protects: a user who cannot open the device gets the reason, and garbage does not panic.
     #[test]
-    fn what_cannot_be_read_is_said() {
+    fn unreadable_devices_are_reported() {
         let tree = Tree::new();
         assert!(tables(&tree.sys(), "vdz").groups.as_result().unwrap_err().contains("cannot read /dev/vdz"));
         tree.file("/dev/vdz", &"x".repeat(4096));
         assert!(tables(&tree.sys(), "vdz").groups.as_result().unwrap_err().contains("no ext4 superblock"));
     }
 
-    // Protects: the machine's other file systems are looked at only where the thread must be explained.
+    // Protects: the machine's other file systems are read only if they may explain the running thread.
     #[test]
-    fn other_file_systems_are_looked_at_while_the_thread_works() {
+    fn other_file_systems_are_read_while_the_thread_works() {
         let tree = Tree::new();
         tree.directory("/sys/fs/ext4/vdz").directory("/sys/fs/ext4/loop3").directory("/sys/fs/ext4/features");
         let ours = BTreeSet::from(["vdz".to_owned()]);
         let seen = |alive| {
             let processes = Ok(Processes { ext4_lazy_init: alive, ..Processes::default() });
-            look(&tree.sys(), &ours, &processes).value().cloned().unwrap()
+            read(&tree.sys(), &ours, &processes).value().cloned().unwrap()
         };
         assert!(seen(false).elsewhere.is_empty());
         let others: Vec<String> = seen(true).elsewhere.into_iter().map(|tables| tables.device).collect();

@@ -1,7 +1,8 @@
-//! The state that the machine and its disks are in around a phase: what rebuilds, what is due, heat, health, power.
+//! State of the machine and its disks around a phase: rebuilds, due jobs, heat, health, power.
 //!
-//! Looks are made before the clock starts and after it stopped; while it runs, once a second, only a few files of sysfs are
-//! read. A disk is asked for its health and its temperature outside the clock only, since it answers itself.
+//! Full readings are taken before the clock starts and after it stops. While it runs, only a few sysfs files
+//! are read once a second. A disk answers queries for health and temperature itself, so these happen only
+//! while the clock is stopped.
 
 mod health;
 mod heat;
@@ -29,9 +30,9 @@ pub struct ConditionWatch {
     sys: Sysroot,
     places: upkeep::Places,
     ext4: BTreeSet<String>,
-    /// Leaf devices that could have health and heat.
+    /// Leaf devices that may report health and temperature.
     leaves: Vec<String>,
-    /// Asked for when the first phase begins, since that starts a process.
+    /// Read when the first phase begins, since that starts a process.
     timers: Option<Seen<Vec<TimerDue>>>,
     declared: Vec<UpkeepKind>,
     frequencies: Frequencies,
@@ -39,12 +40,12 @@ pub struct ConditionWatch {
 }
 
 impl ConditionWatch {
-    /// For the storage under a run's targets.
+    /// Creates a watch for the storage under a run's targets.
     pub fn of<'a>(targets: impl IntoIterator<Item = &'a TargetFacts>) -> ConditionWatch {
         ConditionWatch::of_in(&Sysroot::real(), targets)
     }
 
-    /// As [`ConditionWatch::of`], on the machine that a tree of files describes.
+    /// Like [`ConditionWatch::of`], for the machine described by a tree of files.
     pub fn of_in<'a>(sys: &Sysroot, targets: impl IntoIterator<Item = &'a TargetFacts>) -> ConditionWatch {
         let targets: Vec<TargetFacts> = targets.into_iter().cloned().collect();
         let mut leaves: Vec<String> = Vec::new();
@@ -67,18 +68,18 @@ impl ConditionWatch {
         }
     }
 
-    /// Declares kinds of upkeep as a factor of the study: they are there on purpose.
+    /// Declares kinds of upkeep as a factor of the study: they are intentional.
     pub fn declare(&mut self, kinds: impl IntoIterator<Item = UpkeepKind>) {
         self.declared.extend(kinds);
     }
 
-    /// Looks before a phase. What it returns has no `after` yet.
+    /// Takes the reading before a phase. The result has no `after` yet.
     pub fn begin(&mut self, census: &Census) -> PhaseConditions {
         let sys = &self.sys;
-        let timers = self.timers.get_or_insert_with(|| timers::due(sys)).clone();
+        let timers = self.timers.get_or_insert_with(|| timers::read_timers(sys)).clone();
         self.frequencies = Frequencies::default();
         self.phase = PhaseConditions {
-            before: self.look(census),
+            before: self.read(census),
             timers,
             declared: self.declared.clone(),
             ..PhaseConditions::default()
@@ -86,29 +87,29 @@ impl ConditionWatch {
         self.phase.clone()
     }
 
-    /// Looks while the clock runs, at what costs a few readings of sysfs; the upkeep that was seen so far.
+    /// Takes a quick reading of a few sysfs files while the clock runs. Returns the upkeep seen so far.
     pub fn tick(&mut self) -> &[Upkeep] {
         self.frequencies.tick(&self.sys);
-        for now in self.places.quick(&self.sys) {
+        for now in self.places.visible_work(&self.sys) {
             remember(&mut self.phase.meanwhile, now);
         }
         &self.phase.meanwhile
     }
 
-    /// Looks after the clock stopped, and returns everything about the phase.
+    /// Takes the reading after the clock stopped, and returns everything about the phase.
     pub fn finish(&mut self, census: &Census) -> PhaseConditions {
         let mut phase = std::mem::take(&mut self.phase);
-        phase.after = self.look(census);
+        phase.after = self.read(census);
         phase.frequency = self.frequencies.spread();
         phase
     }
 
-    fn look(&self, census: &Census) -> Conditions {
+    fn read(&self, census: &Census) -> Conditions {
         let sys = &self.sys;
         let wanted = Wanted { ext4_lazy_init: !self.ext4.is_empty(), btrfs_scrub: self.places.has_btrfs() };
-        let processes = Processes::look(sys, census, wanted);
+        let processes = Processes::read(sys, census, wanted);
         let upkeep = match &processes {
-            Ok(processes) => self.places.look(sys, processes),
+            Ok(processes) => self.places.read(sys, processes),
             Err(error) => upkeep::Look { upkeep: Seen::no(error.to_string()), unseen: Vec::new() },
         };
         let named = |leaf: &String| leaf.clone();
@@ -116,7 +117,7 @@ impl ConditionWatch {
             at_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs()),
             upkeep: upkeep.upkeep,
             upkeep_unseen: upkeep.unseen,
-            lazy_init: lazy_init::look(sys, &self.ext4, &processes),
+            lazy_init: lazy_init::read(sys, &self.ext4, &processes),
             cpu_throttles: processors::throttles(sys),
             power: power::source(sys),
             heat: BTreeMap::from_iter(self.leaves.iter().map(|leaf| (named(leaf), heat::of(sys, leaf)))),
@@ -125,7 +126,7 @@ impl ConditionWatch {
     }
 }
 
-/// Each device and kind once, as it was seen last.
+/// Keeps each device and kind once, in its latest state.
 fn remember(seen: &mut Vec<Upkeep>, now: Upkeep) {
     match seen.iter_mut().find(|one| one.on == now.on && one.kind == now.kind) {
         Some(known) => *known = now,
@@ -139,9 +140,9 @@ mod tests {
     use crate::testtree::Tree;
     use plumb_result::observe::BlockLayer;
 
-    // Protects: a rebuild that begins and ends between the two looks is seen all the same, once.
+    // Protects: a rebuild that begins and ends between the two full readings is still seen, once.
     #[test]
-    fn a_rebuild_in_the_midst_of_a_phase_is_seen() {
+    fn a_rebuild_within_a_phase_is_seen() {
         let tree = Tree::new();
         let action = |word: &str, done: &str| {
             tree.file("/sys/devices/virtual/block/md0/md/sync_action", &format!("{word}\n"))
@@ -165,14 +166,14 @@ mod tests {
         let phase = watch.finish(&census());
         assert_eq!(phase.after.upkeep, Seen::Yes(Vec::new()));
         assert_eq!(phase.declared, [UpkeepKind::Degraded]);
-        let told: Vec<&str> = phase.meanwhile.iter().map(|one| one.detail.as_str()).collect();
-        assert_eq!(told, ["90 % done"]);
-        assert!(watch.begin(&census()).meanwhile.is_empty(), "a phase begins anew");
+        let details: Vec<&str> = phase.meanwhile.iter().map(|one| one.detail.as_str()).collect();
+        assert_eq!(details, ["90 % done"]);
+        assert!(watch.begin(&census()).meanwhile.is_empty(), "a new phase starts empty");
     }
 
-    // Protects: on this very machine nothing panics, and every leaf has an answer or a reason.
+    // Protects: on this machine nothing panics, and every leaf has a reading or a reason.
     #[test]
-    fn the_real_machine_answers_or_says_why_not() {
+    fn this_machine_has_a_reading_or_a_reason() {
         let facts = crate::stack::of_path(std::path::Path::new(env!("CARGO_MANIFEST_DIR")));
         let mut watch = ConditionWatch::of([&facts]);
         watch.begin(&Census::new());

@@ -1,4 +1,4 @@
-//! What the machine runs on. Source: Documentation/ABI/testing/sysfs-class-power.
+//! Power source of the machine. Source: Documentation/ABI/testing/sysfs-class-power.
 
 use crate::sysroot::Sysroot;
 use plumb_result::Seen;
@@ -6,7 +6,7 @@ use plumb_result::conditions::PowerSource;
 
 const DIRECTORY: &str = "/sys/class/power_supply";
 
-/// Mains as soon as one supply is online, or where there is no battery of the machine's own.
+/// Returns mains if a supply is online or the machine has no battery of its own.
 pub(super) fn source(sys: &Sysroot) -> Seen<PowerSource> {
     if !sys.exists("/sys") {
         return Seen::no("there is no /sys, so the power source is unknown");
@@ -14,7 +14,7 @@ pub(super) fn source(sys: &Sysroot) -> Seen<PowerSource> {
     let mut on_battery = false;
     for name in sys.names(DIRECTORY) {
         let line = |file: &str| sys.line(format!("{DIRECTORY}/{name}/{file}"));
-        // The battery of a mouse is not the machine's.
+        // Skip batteries of peripherals, such as a mouse.
         if line("scope").as_deref() == Some("Device") {
             continue;
         }
@@ -34,7 +34,7 @@ mod tests {
 
     // Protects: a laptop on its battery, on mains, and a server with a wireless mouse.
     #[test]
-    fn supplies_are_told_apart() {
+    fn supplies_are_distinguished() {
         let tree = Tree::new();
         assert!(source(&tree.sys()).value().is_none());
         tree.directory("/sys");

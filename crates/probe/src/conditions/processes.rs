@@ -1,4 +1,4 @@
-//! Processes that work on storage by themselves, found by their names, which anybody may read.
+//! Processes that do storage maintenance, found by their names, which any user may read.
 
 use crate::census::Census;
 use crate::error::ProbeError;
@@ -7,18 +7,18 @@ use plumb_result::conditions::ThreadTurns;
 
 const LAZY_INIT: &str = "ext4lazyinit";
 
-/// Which of them are alive.
+/// The maintenance processes that are running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Processes {
     /// The kernel's thread that zeroes inode tables of ext4. Source: `ext4_run_lazyinit_thread` in fs/ext4/super.c.
     pub(super) ext4_lazy_init: bool,
-    /// That thread's turns, where they can be read.
+    /// That thread's turns, if they can be read.
     pub(super) ext4_lazy_init_turns: Option<ThreadTurns>,
     /// `btrfs scrub` of btrfs-progs, which waits for the kernel.
     pub(super) btrfs_scrub: bool,
 }
 
-/// Which of them matter: to look for others takes longer than a short phase does.
+/// The processes to look for. Looking for others takes longer than a short phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Wanted {
     pub(super) ext4_lazy_init: bool,
@@ -26,8 +26,8 @@ pub(super) struct Wanted {
 }
 
 impl Processes {
-    /// Looks for those that are wanted; the reason where there is no `/proc`.
-    pub(super) fn look(sys: &Sysroot, census: &Census, wanted: Wanted) -> Result<Processes, ProbeError> {
+    /// Looks for the wanted processes. Returns an error if there is no `/proc`.
+    pub(super) fn read(sys: &Sysroot, census: &Census, wanted: Wanted) -> Result<Processes, ProbeError> {
         if wanted == Wanted::default() {
             return Ok(Processes::default());
         }
@@ -54,11 +54,11 @@ impl Processes {
 
     fn see_lazy_init(&mut self, sys: &Sysroot, pid: u32) {
         self.ext4_lazy_init = true;
-        self.ext4_lazy_init_turns = turns(sys, pid);
+        self.ext4_lazy_init_turns = thread_turns(sys, pid);
     }
 }
 
-fn turns(sys: &Sysroot, pid: u32) -> Option<ThreadTurns> {
+fn thread_turns(sys: &Sysroot, pid: u32) -> Option<ThreadTurns> {
     let status = sys.read(format!("/proc/{pid}/status")).ok()?;
     let switches = |name: &str| -> Option<u64> {
         status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')?.trim().parse().ok())
@@ -72,14 +72,14 @@ mod tests {
     use super::*;
     use crate::testtree::Tree;
 
-    // Protects: threads are known by name, and another command of btrfs is no scrub.
+    // Protects: threads are recognized by name, and other commands of btrfs are not taken for a scrub.
     #[test]
     fn workers_are_known_by_name() {
         let tree = Tree::new();
         tree.file("/proc/7/comm", "btrfs\n").file("/proc/7/cmdline", "btrfs\0subvolume\0list\0/\0");
         let wanted = Wanted { ext4_lazy_init: true, btrfs_scrub: true };
-        let look = |wanted: Wanted| Processes::look(&tree.sys(), &Census::of(&tree.sys()), wanted);
-        assert_eq!(look(wanted), Ok(Processes::default()));
+        let read = |wanted: Wanted| Processes::read(&tree.sys(), &Census::of(&tree.sys()), wanted);
+        assert_eq!(read(wanted), Ok(Processes::default()));
         tree.file("/proc/8/comm", "ext4lazyinit\n")
             .file(
                 "/proc/8/status",
@@ -89,12 +89,12 @@ mod tests {
             .file("/proc/9/cmdline", "btrfs\0scrub\0start\0/\0");
         let turns = Some(ThreadTurns { pid: 8, switches: 38 });
         let all = Processes { ext4_lazy_init: true, ext4_lazy_init_turns: turns, btrfs_scrub: true };
-        assert_eq!(look(wanted), Ok(all));
-        assert_eq!(look(Wanted::default()), Ok(Processes::default()));
-        // The same where kernel threads are known as such.
+        assert_eq!(read(wanted), Ok(all));
+        assert_eq!(read(Wanted::default()), Ok(Processes::default()));
+        // The same if kernel threads can be distinguished.
         tree.file("/proc/2/comm", "kthreadd\n").file("/proc/2/task/2/children", "8 ");
-        assert_eq!(look(wanted), Ok(all));
+        assert_eq!(read(wanted), Ok(all));
         let ext4 = Wanted { ext4_lazy_init: true, ..Wanted::default() };
-        assert_eq!(look(ext4), Ok(Processes { btrfs_scrub: false, ..all }));
+        assert_eq!(read(ext4), Ok(Processes { btrfs_scrub: false, ..all }));
     }
 }

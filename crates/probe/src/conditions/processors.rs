@@ -1,5 +1,5 @@
-//! How fast the processors run, and whether heat held them back. Sources: Documentation/admin-guide/pm/cpufreq.rst and
-//! arch/x86/kernel/cpu/mce/therm_throt.c, whose counters are one a core and one a package.
+//! Frequency of the processors, and throttling by heat. Sources: Documentation/admin-guide/pm/cpufreq.rst and
+//! arch/x86/kernel/cpu/mce/therm_throt.c, whose counters are per core and per package.
 
 use crate::sysroot::Sysroot;
 use plumb_result::Seen;
@@ -7,13 +7,14 @@ use plumb_result::conditions::FrequencySpread;
 
 const CPUS: &str = "/sys/devices/system/cpu";
 const POLICIES: &str = "/sys/devices/system/cpu/cpufreq";
-/// So many frequency domains are read a second at most: on old kernels a reading wakes the processor.
+/// Maximum number of frequency domains read per second: on old kernels a reading wakes the processor.
 const DOMAINS_MAX: usize = 8;
 
-/// Throttles since boot: of every core, and of the package that counts most, which all of its cores repeat.
+/// Returns the throttling events since boot: of all cores, and of the package with the highest count. Each core
+/// repeats the count of its package.
 pub(super) fn throttles(sys: &Sysroot) -> Seen<u64> {
     let (mut cores, mut package, mut seen) = (0u64, 0u64, false);
-    // Beside the processors there are files and directories about all of them.
+    // Skip other files and directories next to the processors.
     let is_one = |name: &String| name.strip_prefix("cpu").is_some_and(|number| number.parse::<u32>().is_ok());
     for name in sys.names(CPUS).into_iter().filter(is_one) {
         let count = |file: &str| sys.number::<u64>(format!("{CPUS}/{name}/thermal_throttle/{file}"));
@@ -30,7 +31,7 @@ pub(super) fn throttles(sys: &Sysroot) -> Seen<u64> {
     }
 }
 
-/// Gathers the fastest processor's frequency, second by second, in constant memory (Welford 1962).
+/// Collects the fastest processor's frequency each second, in constant memory (Welford 1962).
 #[derive(Debug, Clone, Default)]
 pub(super) struct Frequencies {
     samples: u32,
@@ -59,7 +60,7 @@ impl Frequencies {
         if self.samples < 2 {
             let reason = match self.samples {
                 0 => "this kernel does not report processor frequencies, or the phase was shorter than a second",
-                _ => "the phase was too short to look at the processors' frequency twice",
+                _ => "the phase was too short to read the processors' frequency twice",
             };
             return Seen::no(reason);
         }
@@ -79,7 +80,7 @@ mod tests {
     use super::*;
     use crate::testtree::Tree;
 
-    // Protects: cores are summed, a package is counted once, and a processor without counters has none.
+    // Protects: cores are summed, a package is counted once, and a processor without counters gives no number.
     #[test]
     fn throttles_are_counted_once() {
         let tree = Tree::new();

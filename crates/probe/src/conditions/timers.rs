@@ -1,5 +1,5 @@
-//! What the machine will do by itself, and when. Source: systemctl(1), `list-timers --output=json`: times are µs since
-//! 1970, `null` or 0 where there is none.
+//! Scheduled jobs of the machine. Source: systemctl(1), `list-timers --output=json`: times are µs since 1970, `null`
+//! or 0 if there is none.
 
 use crate::error::ProbeError;
 use crate::sysroot::Sysroot;
@@ -9,11 +9,11 @@ use std::io::Read as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// systemd answers within milliseconds, or hangs.
+/// Time limit: systemd answers within milliseconds, or hangs.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Every timer of the machine's systemd. Starts a process: call it once a run, outside the clock.
-pub(super) fn due(sys: &Sysroot) -> Seen<Vec<TimerDue>> {
+/// Returns every timer of the machine's systemd. Starts a process: call it once per run, while the clock is stopped.
+pub(super) fn read_timers(sys: &Sysroot) -> Seen<Vec<TimerDue>> {
     // The same test as sd_booted(3).
     if !sys.exists("/run/systemd/system") {
         return Seen::No(without_systemd(sys));
@@ -24,7 +24,7 @@ pub(super) fn due(sys: &Sysroot) -> Seen<Vec<TimerDue>> {
     list().and_then(|text| parse(&text)).into()
 }
 
-/// When cron's jobs are due is not computed; which there are is said.
+/// Describes a machine without systemd. Lists cron's jobs, but does not compute when they are due.
 fn without_systemd(sys: &Sysroot) -> String {
     let directories = ["/etc/cron.d", "/etc/cron.hourly", "/etc/cron.daily", "/etc/cron.weekly", "/etc/cron.monthly"];
     let mut jobs: Vec<String> =
@@ -46,7 +46,7 @@ fn list() -> Result<String, ProbeError> {
         .stderr(Stdio::null())
         .spawn()
         .map_err(ProbeError::unanswered("systemctl cannot be started"))?;
-    // Read beside the waiting: a full pipe would hold systemctl, and systemctl us.
+    // Read while waiting: a full pipe would block systemctl, and systemctl would block us.
     let output = child.stdout.take();
     let reader = std::thread::spawn(move || {
         let mut text = String::new();
@@ -61,7 +61,7 @@ fn list() -> Result<String, ProbeError> {
                 let _ = child.kill();
                 let _ = child.wait();
                 let why = format!("did not answer within {} s", PATIENCE.as_secs());
-                return Err(ProbeError::cannot("systemctl", why));
+                return Err(ProbeError::unavailable("systemctl", why));
             }
         }
     };
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
     use crate::testtree::Tree;
 
-    // Protects: what systemd 252 prints, with a timer that never ran and one that never will.
+    // Protects: the output of systemd 252, with a timer that never ran and one that never will.
     #[test]
     fn timers_as_systemd_lists_them() {
         let text = r#"[{"next":1589485390891904,"left":1589485390891904,"last":1589481783203015,"passed":1589481783203015,
@@ -112,14 +112,14 @@ mod tests {
         assert!(parse("NEXT LEFT LAST\n").unwrap_err().to_string().contains("JSON"));
     }
 
-    // Protects: without systemd nothing is claimed, and what cron could do is named.
+    // Protects: without systemd no timers are invented, and the cron jobs are listed.
     #[test]
     fn without_systemd_jobs_are_named() {
         let tree = Tree::new();
-        assert!(due(&tree.sys()).as_result().unwrap_err().contains("no cron jobs"));
+        assert!(read_timers(&tree.sys()).as_result().unwrap_err().contains("no cron jobs"));
         tree.file("/etc/cron.daily/plocate", "").file("/etc/cron.d/mdadm", "").file("/etc/cron.d/.placeholder", "");
-        assert!(due(&tree.sys()).as_result().unwrap_err().contains("cron runs mdadm, plocate is"));
+        assert!(read_timers(&tree.sys()).as_result().unwrap_err().contains("cron runs mdadm, plocate is"));
         tree.directory("/run/systemd/system");
-        assert!(due(&tree.sys()).as_result().unwrap_err().contains("another machine"));
+        assert!(read_timers(&tree.sys()).as_result().unwrap_err().contains("another machine"));
     }
 }

@@ -1,7 +1,8 @@
-//! Rebuilds, scrubs and the like on whatever shares the target's disks. Sources: Documentation/admin-guide/md.rst
-//! ("sync_action", "degraded", "sync_completed"); Documentation/ABI/testing/sysfs-fs-btrfs ("exclusive_operation");
-//! btrfs-scrub(8), which keeps `/var/lib/btrfs/scrub.status.UUID`; lvm(8) and pvmove(8) for the names of their devices;
-//! `/proc/spl/kstat/zfs` of OpenZFS.
+//! Rebuilds, scrubs and similar work on storage that shares the target's disks. Sources:
+//! Documentation/admin-guide/md.rst ("sync_action", "degraded", "sync_completed");
+//! Documentation/ABI/testing/sysfs-fs-btrfs ("exclusive_operation"); btrfs-scrub(8),
+//! which keeps `/var/lib/btrfs/scrub.status.UUID`; lvm(8) and pvmove(8) for the names of
+//! their devices; `/proc/spl/kstat/zfs` of OpenZFS.
 
 use super::processes::Processes;
 use crate::error::ProbeError;
@@ -16,15 +17,15 @@ const BLOCK: &str = "/sys/class/block";
 const BTRFS: &str = "/sys/fs/btrfs";
 const SCRUBS: &str = "/var/lib/btrfs";
 const POOLS: &str = "/proc/spl/kstat/zfs";
-/// Stacks are not deeper than this.
+/// Maximum depth of a stack.
 const DEPTH_MAX: u32 = 16;
 
-/// What must be looked at, found out once a run.
+/// Places to check, determined once per run.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Places {
     /// md arrays, by the kernel's name.
     arrays: Vec<String>,
-    /// Names that the device mapper gave to moves of LVM.
+    /// Device-mapper names of LVM moves.
     moves: Vec<String>,
     /// UUIDs of btrfs file systems.
     btrfs: Vec<String>,
@@ -33,7 +34,7 @@ pub(super) struct Places {
     unseen: Vec<String>,
 }
 
-/// What was seen at one moment.
+/// State at one moment.
 #[derive(Debug)]
 pub(super) struct Look {
     pub(super) upkeep: Seen<Vec<Upkeep>>,
@@ -41,7 +42,7 @@ pub(super) struct Look {
 }
 
 impl Places {
-    /// Every array, move, pool and file system that stands on a disk of the targets.
+    /// Finds every array, move, pool and file system on a disk of the targets.
     pub(super) fn of(sys: &Sysroot, targets: &[TargetFacts]) -> Places {
         let mut places = Places::default();
         let real = targets.iter().flat_map(|facts| &facts.stack).filter(|layer| layer.kind != LayerKind::Sim);
@@ -53,7 +54,8 @@ impl Places {
             below(sys, name, DEPTH_MAX, &mut own);
             !own.is_disjoint(&disks)
         };
-        // On no device of this machine nothing is rebuilt; to look takes longer than a whole simulated run.
+        // Without devices on this machine there is nothing to rebuild, and the search would take longer
+        // than a whole simulated run.
         let devices = if names.is_empty() { Vec::new() } else { sys.names(BLOCK) };
         for name in devices {
             let is_md = name.starts_with("md") && sys.exists(format!("{BLOCK}/{name}/md"));
@@ -95,17 +97,17 @@ impl Places {
         places
     }
 
-    /// Whether a scrub of btrfs would be one of these places'.
+    /// Whether a scrub of btrfs could concern one of these places.
     pub(super) fn has_btrfs(&self) -> bool {
         !self.btrfs.is_empty()
     }
 
-    /// Everything that is going on now.
-    pub(super) fn look(&self, sys: &Sysroot, processes: &Processes) -> Look {
+    /// Returns all work that is running now.
+    pub(super) fn read(&self, sys: &Sysroot, processes: &Processes) -> Look {
         if sys.is_real() && !HAS_PROC {
             return Look { upkeep: Err(ProbeError::NotHere).into(), unseen: Vec::new() };
         }
-        let mut upkeep = self.quick(sys);
+        let mut upkeep = self.visible_work(sys);
         let mut unseen = self.unseen.clone();
         for uuid in &self.btrfs {
             match scrub(sys, uuid, processes) {
@@ -125,11 +127,11 @@ impl Places {
         Look { upkeep: Seen::Yes(upkeep), unseen }
     }
 
-    /// What costs only a few readings of sysfs, for every second of a run.
-    pub(super) fn quick(&self, sys: &Sysroot) -> Vec<Upkeep> {
+    /// Returns the work visible in a few sysfs files, for every second of a run.
+    pub(super) fn visible_work(&self, sys: &Sysroot) -> Vec<Upkeep> {
         let mut upkeep: Vec<Upkeep> = self.arrays.iter().flat_map(|name| array(sys, name)).collect();
         upkeep.extend(self.btrfs.iter().filter_map(|uuid| exclusive(sys, uuid)));
-        // A move is there as long as its device is.
+        // A move lasts as long as its device.
         let moving = |name: &&String| {
             let devices = sys.names(BLOCK);
             devices.iter().any(|device| sys.line(format!("{BLOCK}/{device}/dm/name")).as_ref() == Some(*name))
@@ -143,13 +145,13 @@ impl Places {
     }
 }
 
-/// `vg-pvmove0`.
+/// Matches names such as `vg-pvmove0`.
 fn is_move(mapped: &str) -> bool {
     let number = mapped.rsplit_once("-pvmove").map(|(_, number)| number);
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Names of the disks at the bottom of a device.
+/// Collects the names of the disks at the bottom of a device.
 fn below(sys: &Sysroot, name: &str, depth: u32, disks: &mut BTreeSet<PathBuf>) {
     let Some(directory) = sys.follow(Path::new(BLOCK).join(name.replace('/', "!"))) else { return };
     let slaves = sys.names(directory.join("slaves"));
@@ -188,7 +190,7 @@ fn array(sys: &Sysroot, name: &str) -> Vec<Upkeep> {
     found
 }
 
-/// `1234 / 5678` sectors, or `delayed`, or `none`.
+/// Parses `1234 / 5678` sectors, `delayed` or `none`.
 fn progress(completed: &str) -> Option<String> {
     if completed == "delayed" {
         return Some("waiting for another array".to_owned());
@@ -210,13 +212,13 @@ fn exclusive(sys: &Sysroot, uuid: &str) -> Option<Upkeep> {
     Some(Upkeep { on: name_of(sys, uuid), kind, detail })
 }
 
-/// The label where there is one.
+/// Returns the label, or the UUID if there is none.
 fn name_of(sys: &Sysroot, uuid: &str) -> String {
     let name = sys.line(format!("{BTRFS}/{uuid}/label")).unwrap_or_else(|| uuid.to_owned());
     format!("btrfs {name}")
 }
 
-/// A scrub keeps a process of btrfs-progs alive, and a record for each device, which says when it is over.
+/// A scrub keeps a process of btrfs-progs alive, and a record for each device with its end.
 fn scrub(sys: &Sysroot, uuid: &str, processes: &Processes) -> Result<Option<Upkeep>, ProbeError> {
     if !processes.btrfs_scrub {
         return Ok(None);
@@ -259,13 +261,13 @@ mod tests {
 
     fn seen(tree: &Tree, targets: &[TargetFacts]) -> (Vec<String>, Vec<String>) {
         let sys = tree.sys();
-        let look = Places::of(&sys, targets).look(&sys, &Processes { btrfs_scrub: true, ..Processes::default() });
+        let read = Places::of(&sys, targets).read(&sys, &Processes { btrfs_scrub: true, ..Processes::default() });
         let words = |one: &Upkeep| format!("{} {} {}", one.on, one.kind.doing(), one.detail).trim_end().to_owned();
-        (look.upkeep.value().unwrap().iter().map(words).collect(), look.unseen)
+        (read.upkeep.value().unwrap().iter().map(words).collect(), read.unseen)
     }
 
-    // Protects: an array of another partition of the same disk disturbs as much as the target's own; one elsewhere does
-    // not.
+    // Protects: an array on another partition of the same disk counts like the target's own; one
+    // on another disk does not.
     #[test]
     fn arrays_that_share_a_disk_count() {
         let tree = Tree::new();
@@ -276,8 +278,8 @@ mod tests {
             .file("/sys/devices/virtual/block/md1/md/sync_completed", "250 / 1000\n")
             .file("/sys/devices/virtual/block/md1/md/degraded", "1\n")
             .file("/sys/devices/virtual/block/md1/md/raid_disks", "3\n");
-        let told = ["md1 rebuilding onto a spare 25 % done", "md1 degraded 1 of 3 missing"];
-        assert_eq!(seen(&tree, &on(&["sda1", "sda"])).0, told);
+        let expected = ["md1 rebuilding onto a spare 25 % done", "md1 degraded 1 of 3 missing"];
+        assert_eq!(seen(&tree, &on(&["sda1", "sda"])).0, expected);
         assert!(seen(&tree, &on(&["sdb"])).0.is_empty());
         tree.file("/sys/devices/virtual/block/md1/md/sync_action", "idle\n")
             .file("/sys/devices/virtual/block/md1/md/degraded", "0\n");
@@ -286,14 +288,14 @@ mod tests {
 
     // Protects: every word that the kernel writes; a linear array has no action at all.
     #[test]
-    fn actions_are_read_as_the_kernel_writes_them() {
+    fn all_actions_of_the_kernel_are_parsed() {
         let tree = Tree::new();
         disks(&tree);
         tree.block("virtual/block/md0", "9:0", 50)
             .slave("virtual/block/md0", "pci/ata2/sdb")
             .directory("/sys/devices/virtual/block/md0/md");
         assert!(seen(&tree, &on(&["md0"])).0.is_empty());
-        for (word, told) in [
+        for (word, expected) in [
             ("resync", "md0 resyncing"),
             ("check", "md0 checking its copies or parity"),
             ("repair", "md0 repairing its copies or parity"),
@@ -301,16 +303,16 @@ mod tests {
             ("frobnicate", "md0 busy with work of its own"),
         ] {
             tree.file("/sys/devices/virtual/block/md0/md/sync_action", &format!("{word}\n"));
-            assert_eq!(seen(&tree, &on(&["md0"])).0, [told]);
+            assert_eq!(seen(&tree, &on(&["md0"])).0, [expected]);
         }
         tree.file("/sys/devices/virtual/block/md0/md/sync_action", "resync\n")
             .file("/sys/devices/virtual/block/md0/md/sync_completed", "delayed\n");
         assert_eq!(seen(&tree, &on(&["md0"])).0, ["md0 resyncing waiting for another array"]);
     }
 
-    // Protects: what only another tool can tell is said, and what the names tell is read.
+    // Protects: state that only another tool reports is listed as unseen, and state encoded in names is read.
     #[test]
-    fn lvm_tells_moves_by_name_and_raid_not_at_all() {
+    fn lvm_shows_moves_by_name_and_no_raid_state() {
         let tree = Tree::new();
         disks(&tree);
         for (number, name) in [(0, "vg-data"), (1, "vg-pvmove0"), (2, "vg-data_rimage_0")] {
@@ -319,16 +321,16 @@ mod tests {
                 .slave(&place, "pci/ata2/sdb")
                 .file(&format!("/sys/devices/{place}/dm/name"), &format!("{name}\n"));
         }
-        let (told, unseen) = seen(&tree, &on(&["dm-0", "sdb"]));
-        assert_eq!(told, ["vg-pvmove0 busy with work of its own pvmove"]);
+        let (expected, unseen) = seen(&tree, &on(&["dm-0", "sdb"]));
+        assert_eq!(expected, ["vg-pvmove0 busy with work of its own pvmove"]);
         assert!(unseen.len() == 1 && unseen[0].contains("lvs"), "{unseen:?}");
         let none: (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
         assert_eq!(seen(&tree, &on(&["sda"])), none);
     }
 
-    // Protects: balance and scrub of btrfs, and that a record of a scrub that was killed is no scrub.
+    // Protects: balance and scrub of btrfs are seen, and the record of a killed scrub does not count.
     #[test]
-    fn btrfs_tells_its_operations() {
+    fn btrfs_operations_are_seen() {
         let tree = Tree::new();
         disks(&tree);
         let record = format!("/var/lib/btrfs/scrub.status.{UUID}");
@@ -345,8 +347,8 @@ mod tests {
             .file(&format!("{BTRFS}/{UUID}/label"), "pool\n");
         assert_eq!(seen(&tree, &targets).0, ["btrfs pool balancing"]);
         tree.file(&format!("{BTRFS}/{UUID}/exclusive_operation"), "device replace\n");
-        let told = ["btrfs pool adding, replacing, removing or resizing a device device replace"];
-        assert_eq!(seen(&tree, &targets).0, told);
+        let expected = ["btrfs pool adding, replacing, removing or resizing a device device replace"];
+        assert_eq!(seen(&tree, &targets).0, expected);
         assert!(seen(&tree, &on(&["sda"])).0.is_empty());
     }
 
@@ -357,8 +359,8 @@ mod tests {
         let targets = [TargetFacts { filesystem: Seen::Yes(fs), ..TargetFacts::default() }];
         assert_eq!(seen(&tree, &targets).1.len(), 2);
         tree.file("/proc/spl/kstat/zfs/tank/state", "DEGRADED\n");
-        let (told, unseen) = seen(&tree, &targets);
-        assert_eq!(told, ["tank degraded"]);
+        let (expected, unseen) = seen(&tree, &targets);
+        assert_eq!(expected, ["tank degraded"]);
         assert!(unseen[0].contains("zpool status"));
     }
 }

@@ -1,13 +1,13 @@
-//! Counters of devices as the kernel hands them out: a generation and an array of `struct devstat`, version 6, of a machine with 64
-//! bits. Source: FreeBSD's sys/sys/devicestat.h and sys/kern/subr_devstat.c.
+//! Parses the kernel's device counters: a generation and an array of `struct devstat`, version 6, of a 64-bit
+//! machine. Source: FreeBSD's sys/sys/devicestat.h and sys/kern/subr_devstat.c.
 
 use crate::error::ProbeError;
 use plumb_result::observe::DeviceCounters;
 
-/// The only version of the structure that is read here.
+/// The only supported version of the structure.
 const VERSION: i32 = 6;
 
-/// Where the counters come from, for errors.
+/// Source of the counters, for errors.
 const PLACE: &str = "kern.devstat.all";
 
 /// Bytes before the first record: the generation, a `long`.
@@ -16,7 +16,7 @@ const GENERATION_BYTES: usize = 8;
 /// Bytes of one record, with its padding.
 pub(super) const RECORD_BYTES: usize = 288;
 
-/// Where fields are in a record, in bytes. `system` compares them with the C library's.
+/// Byte offsets of fields in a record. `system` compares them with the C library's.
 pub(super) mod at {
     pub(in super::super) const ALLOCATED: usize = 4;
     pub(in super::super) const START_COUNT: usize = 8;
@@ -35,7 +35,7 @@ const NAME_BYTES: usize = 16;
 /// Kinds of transactions, in the order of the arrays.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
-    /// Flushes, for devices of disks.
+    /// Flushes, for disk devices.
     NoData,
     Read,
     Write,
@@ -43,7 +43,7 @@ enum Kind {
     Free,
 }
 
-/// A device's name with its unit, `ada0`, and its counters.
+/// A device's name with its unit, such as `ada0`, and its counters.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct NamedCounters {
     pub(super) name: String,
@@ -88,7 +88,7 @@ impl Record<'_> {
         self.u64(at + 8 * kind as usize)
     }
 
-    /// A `struct bintime`, seconds and 2⁻⁶⁴ seconds, in ms; 0 for a negative one.
+    /// Converts a `struct bintime`, seconds and 2⁻⁶⁴ seconds, to ms; 0 for a negative one.
     fn ms(&self, at: usize) -> u64 {
         let seconds = u64::try_from(self.u64(at).cast_signed()).unwrap_or(0);
         let fraction_ms = (u128::from(self.u64(at + 8)) * 1000) >> 64;
@@ -116,7 +116,7 @@ impl Record<'_> {
                 busy_ms: self.ms(at::BUSY_TIME),
                 weighted_ms: all.into_iter().map(|kind| self.duration_ms(kind)).fold(0, u64::saturating_add),
                 discard_bytes: self.of_kind(at::BYTES, Kind::Free),
-                // GEOM has no merges that it counts.
+                // GEOM does not count merges.
                 read_merges: 0,
                 write_merges: 0,
                 read_ms: self.duration_ms(Kind::Read),
@@ -133,7 +133,7 @@ impl Record<'_> {
 mod tests {
     use super::*;
 
-    /// A record as the kernel writes it.
+    /// Builds a record in the kernel's layout.
     fn record(name: &str, unit: i32) -> Vec<u8> {
         let mut bytes = vec![0; RECORD_BYTES];
         let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
@@ -157,9 +157,10 @@ mod tests {
         [vec![9; GENERATION_BYTES], records.concat()].concat()
     }
 
-    // Protects: reads are not taken for writes, nor seconds for milliseconds; the counts of started and completed operations wrap.
+    // Protects: reads are not mistaken for writes, nor seconds for milliseconds; the counts of
+    // started and completed operations wrap.
     #[test]
-    fn counters_are_read_where_the_kernel_has_them() {
+    fn counters_are_read_at_their_offsets() {
         let mut gone = record("da", 9);
         gone[at::ALLOCATED..at::ALLOCATED + 4].fill(0);
         let found = parse(&all(&[record("ada", 0), gone, record("nda", 12)])).unwrap();
@@ -173,7 +174,7 @@ mod tests {
         assert_eq!(counters.in_flight, 3);
     }
 
-    // Protects: another kernel's structure is an error, never a number, and no bytes make a panic.
+    // Protects: another kernel's structure is an error, never a number, and no bytes cause a panic.
     #[test]
     fn other_bytes_are_refused() {
         assert_eq!(parse(&all(&[])), Ok(Vec::new()));

@@ -1,6 +1,6 @@
-//! The providers under a device node, from the text of `kern.geom.conftxt`: a tree with disks at its root, a provider a line, written as
-//! level, class, name, size and sector size. What stands on several disks is below each of them. Source: FreeBSD's
-//! sys/geom/geom_dump.c.
+//! Finds the providers under a device node in the text of `kern.geom.conftxt`. It is a tree with disks at its root,
+//! one provider per line: level, class, name, size and sector size. A provider on several disks appears below each
+//! of them. Source: FreeBSD's sys/geom/geom_dump.c.
 
 use plumb_result::observe::{BlockLayer, LayerKind};
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ struct Provider<'a> {
 }
 
 impl<'a> Provider<'a> {
-    /// Other lines are of a class that adds some of its own: they are left out.
+    /// Skips other lines, which some classes add.
     fn read(line: &'a str) -> Option<Provider<'a>> {
         let mut words = line.split_whitespace();
         Some(Provider {
@@ -57,7 +57,7 @@ impl<'a> Provider<'a> {
     }
 }
 
-/// The stack under a provider such as `ada0p2`; empty if the text has none of that name.
+/// Returns the stack under a provider such as `ada0p2`; empty if the text does not contain it.
 pub(super) fn below(text: &str, name: &str) -> GeomStack {
     let providers: Vec<Provider<'_>> = text.lines().filter_map(Provider::read).collect();
     let mut stack = GeomStack::default();
@@ -73,7 +73,7 @@ pub(super) fn below(text: &str, name: &str) -> GeomStack {
     stack
 }
 
-/// The last of these lines that is one level nearer to the disks.
+/// Returns the last of these lines that is one level nearer to the disks.
 fn nearer_to_disk(before: &[Provider<'_>], level: usize) -> Option<usize> {
     let wanted = level.checked_sub(1)?;
     before.iter().rposition(|one| one.level == wanted)
@@ -114,9 +114,9 @@ mod tests {
         stack.layers.iter().map(|layer| layer.name.as_str()).collect()
     }
 
-    // Protects: counters are those of both disks of a mirror, and of no other disk.
+    // Protects: a mirror has the counters of both its disks, and of no other disk.
     #[test]
-    fn a_mirror_stands_on_both_disks() {
+    fn a_mirror_is_on_both_disks() {
         let stack = below(MIRROR, "ufs/data");
         assert_eq!(names(&stack), ["ufs/data", "mirror/gm0", "ada0p2", "ada0", "ada1"]);
         assert_eq!(stack.disks, ["ada0", "ada1"]);
@@ -127,9 +127,9 @@ mod tests {
         assert_eq!(below(MIRROR, "md0").layers[0].kind, LayerKind::Loop);
     }
 
-    // Protects: no text makes a panic, and what is not there is no disk.
+    // Protects: no text causes a panic, and a missing name has no disk.
     #[test]
-    fn other_text_has_nothing() {
+    fn other_text_has_no_geometry() {
         for text in ["", "0", "x DISK a 1 2", "1 PART a 1 512", "9 PART a 1 512\n0 DISK b 1 512\n", "0 DISK a -1 512"] {
             assert_eq!(below(text, "a").disks, [""; 0], "{text:?}");
         }

@@ -1,5 +1,5 @@
-//! FreeBSD's own answers: counters of devices by `kern.devstat.all`, the providers under a mount by `kern.geom.conftxt`, the mount by
-//! statfs(2). The readers of both texts are tested on every platform; nothing here has run on FreeBSD.
+//! FreeBSD's sources: device counters from `kern.devstat.all`, the providers under a mount from `kern.geom.conftxt`,
+//! the mount from statfs(2). The parsers of both texts are tested on every platform; nothing here has run on FreeBSD.
 
 mod devstat;
 mod geom;

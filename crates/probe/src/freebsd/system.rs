@@ -1,4 +1,4 @@
-//! Answers of the running system.
+//! Queries the running system.
 
 use super::{devstat, geom};
 use crate::error::ProbeError;
@@ -25,14 +25,14 @@ const _: () = {
     assert!(offset_of!(libc::devstat, busy_time) == at::BUSY_TIME);
 };
 
-/// Counters of all devices, by name.
+/// Returns the counters of all devices, by name.
 pub(crate) fn device_counters() -> Result<BTreeMap<String, DeviceCounters>, ProbeError> {
     devstat::check_version(&platform::sysctl(c"kern.devstat.version")?)?;
     let all = devstat::parse(&platform::sysctl(c"kern.devstat.all")?)?;
     Ok(BTreeMap::from_iter(all.into_iter().map(|one| (one.name, one.counters))))
 }
 
-/// Times of all processors. Source: sys/sys/resource.h, `CPUSTATES`: user, nice, system, interrupt, idle.
+/// Returns the times of all processors. Source: sys/sys/resource.h, `CPUSTATES`: user, nice, system, interrupt, idle.
 pub(crate) fn cpu_times() -> Result<CpuTimes, ProbeError> {
     let bytes = platform::sysctl(c"kern.cp_time")?;
     let ticks: Vec<i64> =
@@ -48,7 +48,7 @@ pub(crate) fn cpu_times() -> Result<CpuTimes, ProbeError> {
     Ok(CpuTimes { total_s: seconds(ticks.iter().sum()), idle_s: seconds(idle), steal_s: 0.0 })
 }
 
-/// The storage under a path.
+/// Returns the storage under a path.
 pub(crate) fn target_facts(path: &Path) -> TargetFacts {
     let mut facts = TargetFacts { path: path_text(path), ..TargetFacts::default() };
     match mounted(path) {
@@ -77,7 +77,7 @@ pub(crate) fn target_facts(path: &Path) -> TargetFacts {
     facts
 }
 
-/// The file system of a path, or of the nearest directory above it that exists.
+/// Returns the file system of a path, or of the nearest existing directory above it.
 fn mounted(path: &Path) -> Result<FileSystem, ProbeError> {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let found = absolute.ancestors().find_map(|above| above.canonicalize().ok()).unwrap_or_else(|| PathBuf::from("/"));
@@ -88,7 +88,7 @@ fn mounted(path: &Path) -> Result<FileSystem, ProbeError> {
         mount_point: text(&stat.f_mntonname),
         source: text(&stat.f_mntfromname),
         options: options(stat.f_flags),
-        uuid: Seen::no("FreeBSD has no UUID of a mounted file system that is read here"),
+        uuid: Seen::no("the UUID of a mounted file system is not read on FreeBSD"),
         features: BTreeMap::from([("block_size".to_owned(), stat.f_bsize.to_string())]),
         size_bytes: sizes.size_bytes,
         free_bytes: sizes.free_bytes,
@@ -98,7 +98,7 @@ fn mounted(path: &Path) -> Result<FileSystem, ProbeError> {
     })
 }
 
-/// Options of a mount that matter to measurements, in mount(8)'s words.
+/// Returns the mount options that matter to measurements, in mount(8)'s words.
 fn options(flags: u64) -> Vec<String> {
     let known = [
         (libc::MNT_ASYNC, "async"),
@@ -110,7 +110,7 @@ fn options(flags: u64) -> Vec<String> {
     known.into_iter().filter(|(flag, _)| flags & *flag as u64 != 0).map(|(_, name)| name.to_owned()).collect()
 }
 
-/// Text in an array that the system fills and ends with 0.
+/// Converts a zero-terminated array that the system filled.
 fn text(array: &[c_char]) -> String {
     let bytes: Vec<u8> = array.iter().map(|&byte| byte.cast_unsigned()).collect();
     CStr::from_bytes_until_nul(&bytes).map_or(String::new(), |text| text.to_string_lossy().into_owned())

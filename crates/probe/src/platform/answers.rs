@@ -1,14 +1,14 @@
-//! What the platforms answer with.
+//! Types returned by all platforms.
 
-/// What the processor says about a hypervisor.
+/// The processor's report of a hypervisor.
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Hypervisor {
-    /// None.
+    /// There is no hypervisor.
     Absent,
-    /// One, by the name that it gives itself.
+    /// A hypervisor, by the name that it reports.
     Present(String),
-    /// This processor has no way to say.
+    /// This processor cannot report one.
     Unknown,
 }
 

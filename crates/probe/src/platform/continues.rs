@@ -11,14 +11,14 @@ extern "C" fn on_continue(_: libc::c_int) {
     CONTINUED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Returns how often `SIGCONT` arrived since the first call, which begins to count. An existing handler is left alone, and
-/// nothing is counted then. System calls are restarted: a continued process ends some of them with `EINTR` anyhow
-/// (signal(7), "Interruption of system calls by stop signals").
+/// Returns how often `SIGCONT` arrived since the first call, which starts counting. If a handler exists already, it
+/// is left alone and nothing is counted. System calls are restarted; some return `EINTR` in a continued process
+/// anyway (signal(7), "Interruption of system calls by stop signals").
 pub(crate) fn continues() -> u32 {
     static INSTALLED: OnceLock<()> = OnceLock::new();
     INSTALLED.get_or_init(|| {
-        // SAFETY: both actions are plain data that is valid when zeroed; the handler is async-signal-safe and lives as long as
-        // the program.
+        // SAFETY: both actions are plain data that is valid when zeroed. The handler is async-signal-safe and lives
+        // as long as the program.
         unsafe {
             let mut before: libc::sigaction = std::mem::zeroed();
             if libc::sigaction(libc::SIGCONT, std::ptr::null(), &raw mut before) != 0
@@ -40,11 +40,11 @@ pub(crate) fn continues() -> u32 {
 mod tests {
     use super::*;
 
-    // Protects: a continue is counted, and counting changes nothing else for a process that was never stopped.
+    // Protects: a continue is counted, and counting does not disturb a process that was never stopped.
     #[test]
     fn a_continue_is_counted() {
         let before = continues();
-        // SAFETY: a number only; this process is not stopped, so that the signal does nothing but call the handler.
+        // SAFETY: takes only a number. This process is not stopped, so the signal only calls the handler.
         unsafe { libc::raise(libc::SIGCONT) };
         assert!(continues() > before);
     }

@@ -1,12 +1,12 @@
-//! The processor's own word on hypervisors.
+//! Asks the processor about hypervisors.
 #![allow(unsafe_code)]
 
 use super::Hypervisor;
 
-/// Asks the processor. Source: Intel SDM and AMD APM, CPUID leaf 1 ECX bit 31, and the leaf range 0x4000_0000 that both
-/// leave to hypervisors.
+/// Queries the processor. Source: Intel SDM and AMD APM, CPUID leaf 1 ECX bit 31, and the leaf range 0x4000_0000
+/// that both reserve for hypervisors.
 #[cfg(target_arch = "x86_64")]
-// The intrinsic is unsafe in the oldest compiler that is supported, and safe in newer ones.
+// The intrinsic is unsafe in the oldest supported compiler, and safe in newer ones.
 #[allow(unused_unsafe)]
 pub(crate) fn hypervisor() -> Hypervisor {
     use std::arch::x86_64::__cpuid;
@@ -15,7 +15,7 @@ pub(crate) fn hypervisor() -> Hypervisor {
     if features.ecx & (1 << 31) == 0 {
         return Hypervisor::Absent;
     }
-    // SAFETY: as above; the leaf exists where the bit is set.
+    // SAFETY: as above; the leaf exists if the bit is set.
     let vendor = unsafe { __cpuid(0x4000_0000) };
     let mut name = Vec::with_capacity(12);
     for register in [vendor.ebx, vendor.ecx, vendor.edx] {
@@ -30,7 +30,7 @@ pub(crate) fn hypervisor() -> Hypervisor {
     Hypervisor::Unknown
 }
 
-/// The usual name for a hypervisor's twelve letters; the letters themselves where they are not known.
+/// Returns the usual name for a hypervisor's twelve letters; unknown letters unchanged.
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 fn vendor_name(letters: &[u8]) -> String {
     let text = String::from_utf8_lossy(letters);

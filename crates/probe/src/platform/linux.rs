@@ -1,4 +1,4 @@
-//! Linux.
+//! Queries of the running system on Linux.
 #![allow(unsafe_code)]
 
 use super::{ClockPair, XfsGeometry};
@@ -12,21 +12,22 @@ use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The kernel's id of the mount that a path lies in, as in the first field of `mountinfo`; `None` before Linux 5.8.
+/// Returns the kernel's ID of the mount that contains a path, as in the first field of
+/// `mountinfo`; `None` before Linux 5.8.
 pub(crate) fn mount_id(path: &Path) -> Option<u64> {
     let seen = rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
     (seen.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(seen.stx_mnt_id)
 }
 
-/// `M:m` of a block device node; `None` for anything else.
+/// Returns `M:m` of a block device node; `None` for anything else.
 pub(crate) fn block_number(path: &Path) -> Option<String> {
     let seen = rustix::fs::stat(path).ok()?;
     let is_block = FileType::from_raw_mode(seen.st_mode) == FileType::BlockDevice;
     is_block.then(|| format!("{}:{}", rustix::fs::major(seen.st_rdev), rustix::fs::minor(seen.st_rdev)))
 }
 
-/// `M:m` of what an open file's data is on: of its file system, or of the block device that it is; `None` for pipes, sockets
-/// and the like, which have none.
+/// Returns `M:m` of an open file's data: of its file system, or of the block device itself. `None` for
+/// pipes, sockets and the like.
 pub(crate) fn data_number(path: &Path) -> Option<String> {
     let seen = rustix::fs::stat(path).ok()?;
     let number = match FileType::from_raw_mode(seen.st_mode) {
@@ -37,15 +38,15 @@ pub(crate) fn data_number(path: &Path) -> Option<String> {
     Some(format!("{}:{}", rustix::fs::major(number), rustix::fs::minor(number)))
 }
 
-/// The type of the file system at a path as statfs(2) reports it, and whether it is mounted read-only.
+/// Returns the type of the file system at a path from statfs(2), and whether it is mounted read-only.
 pub(crate) fn statfs_kind(path: &Path) -> Option<(u64, bool)> {
     let seen = rustix::fs::statfs(path).ok()?;
     let flags = rustix::fs::statvfs(path).ok()?.f_flag;
     Some((seen.f_type as u64 & 0xffff_ffff, flags.contains(rustix::fs::StatVfsMountFlags::RDONLY)))
 }
 
-/// Whether a file system of this kind has no medium, whether or not it is mounted: what memfd_create(2) makes is on a tmpfs
-/// that is not. Source: statfs(2).
+/// Whether a file system of this kind has no medium, even if it is not mounted: memfd_create(2) makes files on
+/// an unmounted tmpfs. Source: statfs(2).
 pub(crate) fn has_no_medium(path: &Path) -> bool {
     /// tmpfs, ramfs, hugetlbfs, proc, sysfs, cgroup, cgroup2.
     const KINDS: [u64; 7] = [0x0102_1994, 0x8584_58f6, 0x9584_58f6, 0x9fa0, 0x6265_6572, 0x0027_e0eb, 0x6367_7270];
@@ -70,13 +71,13 @@ struct LoopInfo {
     init: [u64; 2],
 }
 
-/// `M:m` of the file system that holds the backing file of a loop device (`loop0`), whether or not the file still has a
-/// name; `None` where the device may not be opened.
+/// Returns `M:m` of the file system with the backing file of a loop device (`loop0`), even if the file was deleted.
+/// `None` if the device may not be opened.
 pub(crate) fn loop_backing_number(name: &str) -> Option<String> {
-    // LOOP_GET_STATUS64: an opcode from before they had a direction and a size.
+    // LOOP_GET_STATUS64: an old opcode without direction and size.
     const GET_STATUS64: Opcode = 0x4C05;
     let device = open(&Path::new("/dev").join(name)).ok()?;
-    // SAFETY: the kernel fills a `struct loop_info64` and nothing more; every bit pattern is a value of the type.
+    // SAFETY: the kernel fills exactly a `struct loop_info64`; every bit pattern is a valid value.
     let info: LoopInfo = unsafe { ioctl(device.as_fd(), Getter::<GET_STATUS64, LoopInfo>::new()) }.ok()?;
     // `huge_encode_dev`, include/linux/kdev_t.h.
     let (major, minor) = ((info.device >> 8) & 0xFFF, (info.device & 0xFF) | ((info.device >> 12) & 0xFFF00));
@@ -90,7 +91,7 @@ struct FsUuid {
     bytes: [u8; 16],
 }
 
-/// UUID of the file system at a path, in the usual notation; `None` where the kernel does not say.
+/// Returns the UUID of the file system at a path, in the usual notation; `None` if the kernel does not report it.
 pub(crate) fn fs_uuid(path: &Path) -> Option<String> {
     const GETFSUUID: Opcode = opcode::read::<FsUuid>(0x15, 0);
     let file = open(path).ok()?;
@@ -125,7 +126,7 @@ struct RawXfsGeometry {
     logsunit: u32,
 }
 
-/// Geometry of the XFS at a path; no privilege is needed, only that the path can be opened for reading.
+/// Returns the geometry of the XFS at a path. Needs no privilege except to open the path for reading.
 pub(crate) fn xfs_geometry(path: &Path) -> Result<XfsGeometry, ProbeError> {
     const FSGEOMETRY_V4: Opcode = opcode::read::<RawXfsGeometry>(b'X', 124);
     let fail = |error| ProbeError::unanswered::<Errno>(format!("XFS geometry of {}", path.display()))(error);
@@ -148,11 +149,11 @@ pub(crate) fn xfs_geometry(path: &Path) -> Result<XfsGeometry, ProbeError> {
 }
 
 fn open(path: &Path) -> rustix::io::Result<rustix::fd::OwnedFd> {
-    // Non-blocking, so that a named pipe at the path cannot hold us.
+    // Non-blocking, so that a named pipe at the path cannot block.
     crate::read_only::open(path, OFlags::NONBLOCK)
 }
 
-/// The C library that this program runs on.
+/// Returns name and version of this program's C library.
 #[cfg(target_env = "gnu")]
 pub(crate) fn libc_version() -> String {
     // SAFETY: it takes nothing and returns a static string that ends in NUL.
@@ -160,13 +161,13 @@ pub(crate) fn libc_version() -> String {
     format!("glibc {}", version.to_string_lossy())
 }
 
-/// The C library that this program runs on.
+/// Returns the name of this program's C library.
 #[cfg(not(target_env = "gnu"))]
 pub(crate) fn libc_version() -> String {
     if cfg!(target_env = "musl") { "musl".to_owned() } else { "unknown".to_owned() }
 }
 
-/// `CLOCK_MONOTONIC_RAW` and `CLOCK_REALTIME` at one moment: of a few readings, the one that took least time.
+/// Reads `CLOCK_MONOTONIC_RAW` and `CLOCK_REALTIME` together. Of a few readings, keeps the fastest.
 pub(crate) fn raw_and_real() -> Result<ClockPair, ProbeError> {
     let ns = |id| {
         let now = clock_gettime(id);
@@ -185,24 +186,25 @@ pub(crate) fn raw_and_real() -> Result<ClockPair, ProbeError> {
     best.map(|(_, pair)| pair).ok_or(ProbeError::Unseeable("no clock could be read"))
 }
 
-/// Counters of all devices, where no file has those of one.
+/// Returns the counters of all devices on systems without per-device files.
 pub(crate) fn device_counters() -> Option<Result<BTreeMap<String, DeviceCounters>, ProbeError>> {
     None
 }
 
-/// Times of all processors, where no file has them.
+/// Returns the times of all processors on systems without a file for them.
 pub(crate) fn cpu_times() -> Option<Result<CpuTimes, ProbeError>> {
     None
 }
 
-/// Processors that the calling thread may run on; `None` where the kernel has more than a set of them holds.
+/// Returns the processors that the calling thread may run on; `None` if the kernel has more than fit in a set.
 pub(crate) fn allowed_processors() -> Option<Vec<u32>> {
     let set = rustix::thread::sched_getaffinity(None).ok()?;
     let all = 0..rustix::thread::CpuSet::MAX_CPU;
     Some(all.filter(|&cpu| set.is_set(cpu)).filter_map(|cpu| u32::try_from(cpu).ok()).collect())
 }
 
-/// `CLOCK_MONOTONIC` and `CLOCK_BOOTTIME`, ns. Only the second goes on while the machine is suspended: clock_gettime(2).
+/// Returns `CLOCK_MONOTONIC` and `CLOCK_BOOTTIME` in ns. Only the second advances while
+/// the machine is suspended: clock_gettime(2).
 pub(crate) fn monotonic_and_boot() -> (u64, u64) {
     let ns = |id| {
         let now = clock_gettime(id);
@@ -211,7 +213,7 @@ pub(crate) fn monotonic_and_boot() -> (u64, u64) {
     (ns(ClockId::Monotonic), ns(ClockId::Boottime))
 }
 
-/// Ticks a second of the times in `/proc`.
+/// Returns the ticks per second of the times in `/proc`.
 pub(crate) fn ticks_per_second() -> u64 {
     rustix::param::clock_ticks_per_second()
 }
@@ -231,16 +233,17 @@ struct InterfaceRequest {
     rest: [u64; 2],
 }
 
-/// A number that the driver of a network interface gives for a command of ethtool; `None` where it has none.
+/// Returns the number that a network interface's driver reports for an ethtool command; `None` if it does not.
 pub(crate) fn ethtool_value(interface: &str, command: u32) -> Option<u32> {
     const ETHTOOL: Opcode = 0x8946;
     let socket = std::os::unix::net::UnixDatagram::unbound().ok()?;
     let mut value = EthtoolValue { command, data: 0 };
     let mut request = InterfaceRequest { name: [0; 16], data: &raw mut value, rest: [0; 2] };
     let name = interface.as_bytes();
-    // The last byte ends the name.
+    // The last byte terminates the name.
     request.name[..15].get_mut(..name.len())?.copy_from_slice(name);
-    // SAFETY: the kernel reads the request and, for the commands that read a number, writes the value that it points to.
+    // SAFETY: the kernel reads the request. For the commands that read a number, it writes the value
+    // that the request points to.
     unsafe { ioctl(socket.as_fd(), Updater::<ETHTOOL, InterfaceRequest>::new(&mut request)) }.ok()?;
     Some(value.data)
 }

@@ -1,4 +1,4 @@
-//! What only the running system can answer, one file a platform.
+//! Queries that only the running system can answer, one file per platform.
 
 mod answers;
 mod continues;
@@ -26,7 +26,7 @@ use std::path::Path;
 #[cfg(target_os = "freebsd")]
 pub(crate) use sysctl::sysctl;
 
-/// Size and free space of the file system at a path, on any platform.
+/// Returns size and free space of the file system at a path, on any platform.
 pub(crate) fn sizes(path: &Path) -> Result<FsSizes, ProbeError> {
     let stats =
         rustix::fs::statvfs(path).map_err(ProbeError::unanswered(format!("statvfs of {} failed", path.display())))?;
@@ -36,7 +36,7 @@ pub(crate) fn sizes(path: &Path) -> Result<FsSizes, ProbeError> {
     })
 }
 
-/// `CLOCK_MONOTONIC`, ns.
+/// Reads `CLOCK_MONOTONIC`, in ns.
 pub(crate) fn monotonic_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     (now.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(now.tv_nsec as u64)

@@ -1,4 +1,5 @@
-//! Every platform but Linux: nothing is seen, and that is said. FreeBSD has counters of devices and processors.
+//! All platforms except Linux: everything is unseen, with that reason. FreeBSD has
+//! counters of devices and processors.
 
 use super::{ClockPair, XfsGeometry};
 use crate::error::ProbeError;
@@ -46,7 +47,7 @@ pub(crate) fn raw_and_real() -> Result<ClockPair, ProbeError> {
     Err(ProbeError::NotHere)
 }
 
-/// Counters of all devices, where no file has those of one.
+/// Returns the counters of all devices on systems without per-device files.
 pub(crate) fn device_counters() -> Option<Result<BTreeMap<String, DeviceCounters>, ProbeError>> {
     #[cfg(target_os = "freebsd")]
     return Some(crate::freebsd::device_counters());
@@ -54,7 +55,7 @@ pub(crate) fn device_counters() -> Option<Result<BTreeMap<String, DeviceCounters
     None
 }
 
-/// Times of all processors, where no file has them.
+/// Returns the times of all processors on systems without a file for them.
 pub(crate) fn cpu_times() -> Option<Result<CpuTimes, ProbeError>> {
     #[cfg(target_os = "freebsd")]
     return Some(crate::freebsd::cpu_times());
@@ -66,7 +67,7 @@ pub(crate) fn allowed_processors() -> Option<Vec<u32>> {
     None
 }
 
-/// `CLOCK_MONOTONIC` and a clock that goes on while the machine sleeps: here the same.
+/// Returns `CLOCK_MONOTONIC` and a clock that advances during suspend: the same one here.
 pub(crate) fn monotonic_and_boot() -> (u64, u64) {
     let now = super::monotonic_ns();
     (now, now)

@@ -1,6 +1,6 @@
-//! Health logs of devices, asked with the commands that only read them. Sources: NVM Express Base Specification 2.0, 5.16
-//! "Get Log Page command"; include/uapi/linux/nvme_ioctl.h; ATA/ATAPI Command Set (ACS-4), 7.22 READ LOG EXT and 7.47
-//! SMART; SAT-4, 12.2.2 "ATA PASS-THROUGH (16)"; include/scsi/sg.h.
+//! Reads devices' health logs with read-only commands. Sources: NVM Express Base Specification 2.0, 5.16 "Get Log
+//! Page command"; include/uapi/linux/nvme_ioctl.h; ATA/ATAPI Command Set (ACS-4), 7.22 READ LOG EXT and 7.47 SMART;
+//! SAT-4, 12.2.2 "ATA PASS-THROUGH (16)"; include/scsi/sg.h.
 #![allow(unsafe_code)]
 
 use crate::error::ProbeError;
@@ -8,7 +8,7 @@ use rustix::fs::OFlags;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// Length of every page that is read here.
+/// Length of every page read here.
 pub(crate) const PAGE_BYTES: usize = 512;
 
 /// A page of an ATA device.
@@ -20,7 +20,7 @@ pub(crate) enum AtaPage {
     Log { address: u8, page: u8 },
 }
 
-/// How long a device may take, ms: one that sleeps must spin up first.
+/// Time limit for a device, ms: a sleeping one must spin up first.
 const TIMEOUT_MS: u32 = 20_000;
 
 /// `struct nvme_passthru_cmd`.
@@ -47,7 +47,7 @@ struct NvmeCommand {
     result: u32,
 }
 
-/// The SMART / Health Information log (02h) of an NVMe namespace's controller. Needs root.
+/// Reads the SMART / Health Information log (02h) of an NVMe namespace's controller. Needs root.
 pub(crate) fn nvme_health_log(device: &str) -> Result<[u8; PAGE_BYTES], ProbeError> {
     const ADMIN: rustix::ioctl::Opcode = rustix::ioctl::opcode::read_write::<NvmeCommand>(b'N', 0x41);
     const GET_LOG_PAGE: u8 = 0x02;
@@ -60,17 +60,18 @@ pub(crate) fn nvme_health_log(device: &str) -> Result<[u8; PAGE_BYTES], ProbeErr
         nsid: ALL_NAMESPACES,
         addr: page.as_mut_ptr() as u64,
         data_len: PAGE_BYTES as u32,
-        // Number of dwords less one, then the log's identifier.
+        // Number of dwords minus one, then the log's identifier.
         cdw10: ((PAGE_BYTES as u32 / 4 - 1) << 16) | HEALTH,
         timeout_ms: TIMEOUT_MS,
         ..NvmeCommand::default()
     };
-    // SAFETY: the command says where the page is and how long; both outlive the call, and the kernel writes no more.
+    // SAFETY: the command has the address and length of the page. Both outlive the call, and
+    // the kernel writes no more.
     let code = unsafe { libc::ioctl(file.as_raw_fd(), ADMIN as _, std::ptr::from_mut(&mut command)) };
     match code {
         0 => Ok(page),
         code if code > 0 => {
-            Err(ProbeError::cannot(device, format!("answers its health log with NVMe status {code:#x}")))
+            Err(ProbeError::unavailable(device, format!("answers its health log with NVMe status {code:#x}")))
         }
         _ => Err(ProbeError::unanswered(format!("the health log of {device}"))(io::Error::last_os_error())),
     }
@@ -103,7 +104,7 @@ struct SgIo {
     info: u32,
 }
 
-/// One page of an ATA device. Needs root.
+/// Reads one page of an ATA device. Needs root.
 pub(crate) fn ata_page(device: &str, wanted: AtaPage) -> Result<[u8; PAGE_BYTES], ProbeError> {
     const SG_IO: u64 = 0x2285;
     const FROM_DEVICE: i32 = -3;
@@ -142,12 +143,12 @@ pub(crate) fn ata_page(device: &str, wanted: AtaPage) -> Result<[u8; PAGE_BYTES]
     }
     if request.status != 0 || request.host_status != 0 || request.resid != 0 {
         let why = format!("does not answer to SMART (SCSI status {:#x})", request.status);
-        return Err(ProbeError::cannot(device, why));
+        return Err(ProbeError::unavailable(device, why));
     }
     Ok(page)
 }
 
-/// ATA PASS-THROUGH (16) for one page of data into memory.
+/// Builds ATA PASS-THROUGH (16) for reading one page of data into memory.
 fn pass_through(wanted: AtaPage) -> [u8; 16] {
     const PIO_IN: u8 = 4 << 1;
     const EXTEND: u8 = 1;
@@ -175,7 +176,7 @@ fn pass_through(wanted: AtaPage) -> [u8; 16] {
     command
 }
 
-/// For reading only, and without waiting for a medium.
+/// Opens a device for reading only, without waiting for a medium.
 fn open(device: &str) -> Result<OwnedFd, ProbeError> {
     let path = format!("/dev/{device}");
     crate::read_only::open(&path, OFlags::NONBLOCK).map_err(ProbeError::open(&path))
@@ -185,9 +186,9 @@ fn open(device: &str) -> Result<OwnedFd, ProbeError> {
 mod tests {
     use super::*;
 
-    // Protects: the layout that the kernel reads, and that nothing but reads of logs is ever sent.
+    // Protects: the layout that the kernel reads, and that only log reads are ever sent.
     #[test]
-    fn commands_are_what_the_specifications_say() {
+    fn commands_match_the_specifications() {
         assert_eq!(size_of::<NvmeCommand>(), 72);
         #[cfg(target_pointer_width = "64")]
         assert_eq!(size_of::<SgIo>(), 88);
@@ -199,9 +200,9 @@ mod tests {
         assert_eq!(log, [0x85, 9, 0x0E, 0, 0, 0, 1, 0, 4, 0, 1, 0, 0, 0, 0x2F, 0]);
     }
 
-    // Protects: a device that knows neither command is an error with a reason, never a page of zeros.
+    // Protects: a device that knows neither command gives an error with a reason, never a page of zeros.
     #[test]
-    fn what_is_no_such_device_answers_with_a_reason() {
+    fn other_devices_give_a_reason() {
         assert!(nvme_health_log("null").unwrap_err().to_string().contains("null"));
         assert!(ata_page("null", AtaPage::SmartData).unwrap_err().to_string().contains("null"));
         assert!(nvme_health_log("no-such-device").unwrap_err().to_string().contains("cannot open"));

@@ -1,14 +1,14 @@
-//! Values of the kernel by their names. Source: FreeBSD's sysctl(3).
+//! Kernel values by name. Source: FreeBSD's sysctl(3).
 #![allow(unsafe_code)]
 
 use crate::error::ProbeError;
 use rustix::io::Errno;
 use std::ffi::CStr;
 
-/// Values grow while they are read, as lists of devices do; this often is tried again with more room.
+/// Attempts with a larger buffer, since values such as device lists may grow between calls.
 const ATTEMPTS: usize = 8;
 
-/// The bytes of a value.
+/// Returns the bytes of a value.
 pub(crate) fn sysctl(name: &CStr) -> Result<Vec<u8>, ProbeError> {
     let failed = || {
         let what = format!("sysctl {}", name.to_string_lossy());
@@ -16,10 +16,10 @@ pub(crate) fn sysctl(name: &CStr) -> Result<Vec<u8>, ProbeError> {
     };
     for _ in 0..ATTEMPTS {
         let mut length = 0;
-        // SAFETY: the name ends with 0; with no buffer the kernel only writes the length.
-        let asked =
+        // SAFETY: the name ends with 0; without a buffer the kernel only writes the length.
+        let failed =
             unsafe { libc::sysctlbyname(name.as_ptr(), std::ptr::null_mut(), &raw mut length, std::ptr::null(), 0) };
-        if asked != 0 {
+        if failed != 0 {
             return Err(failed());
         }
         let mut bytes = vec![0u8; length + length / 4];
@@ -37,5 +37,5 @@ pub(crate) fn sysctl(name: &CStr) -> Result<Vec<u8>, ProbeError> {
             _ => return Err(failed()),
         }
     }
-    Err(ProbeError::cannot(name.to_string_lossy(), "grows faster than it can be read"))
+    Err(ProbeError::unavailable(name.to_string_lossy(), "grows faster than it can be read"))
 }

@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 
 const DIRECTORY: &str = "/sys/fs/btrfs";
 
-/// The UUID of the file system that has a device, as the directory in sysfs is named.
+/// Returns the UUID of the file system on a device: the name of its directory in sysfs.
 fn uuid_with(sys: &Sysroot, device: &str) -> Option<String> {
     sys.names(DIRECTORY).into_iter().find(|uuid| sys.exists(format!("{DIRECTORY}/{uuid}/devices/{device}")))
 }
 
-/// Numbers of all devices of the file system that one of `numbers` belongs to.
+/// Returns the numbers of all devices of the file system that one of `numbers` belongs to.
 pub(super) fn devices(sys: &Sysroot, numbers: &[String]) -> Vec<String> {
     let of_number = |number: &String| {
         let directory = sys.follow(format!("/sys/dev/block/{number}"))?;
@@ -23,7 +23,7 @@ pub(super) fn devices(sys: &Sysroot, numbers: &[String]) -> Vec<String> {
     sys.names(&devices).iter().filter_map(|name| sys.line(format!("{devices}/{name}/dev"))).collect()
 }
 
-/// Adds what sysfs tells; no privilege is needed.
+/// Adds the features listed in sysfs; needs no privilege.
 pub(super) fn features(
     sys: &Sysroot,
     mount: &Mount,
@@ -43,7 +43,7 @@ pub(super) fn features(
     };
     let directory = format!("{DIRECTORY}/{found}");
     features.insert("features".to_owned(), sys.names(format!("{directory}/features")).join(","));
-    for (file, told) in [
+    for (file, label) in [
         ("nodesize", "node_size"),
         ("sectorsize", "block_size"),
         ("checksum", "checksum"),
@@ -51,10 +51,10 @@ pub(super) fn features(
         ("read_policy", "read_policy"),
     ] {
         if let Some(value) = sys.line(format!("{directory}/{file}")) {
-            features.insert(told.to_owned(), value);
+            features.insert(label.to_owned(), value);
         }
     }
-    // A profile is a directory among files; a conversion that is under way shows two.
+    // A profile is a directory among files; during a conversion there are two.
     const PROFILES: [&str; 9] = ["single", "dup", "raid0", "raid1", "raid1c3", "raid1c4", "raid10", "raid5", "raid6"];
     for class in ["data", "metadata", "system", "mixed"] {
         let names = sys.names(format!("{directory}/allocation/{class}"));

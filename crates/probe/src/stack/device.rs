@@ -1,5 +1,6 @@
-//! One block device as sysfs shows it. Sources: Documentation/ABI/stable/sysfs-block, testing/sysfs-block-dm,
-//! Documentation/admin-guide/md.rst, testing/sysfs-block-loop, testing/sysfs-block-zram.
+//! One block device in sysfs. Sources: Documentation/ABI/stable/sysfs-block,
+//! testing/sysfs-block-dm, Documentation/admin-guide/md.rst,
+//! testing/sysfs-block-loop, testing/sysfs-block-zram.
 
 use super::serials::Serials;
 use crate::environment::bracketed;
@@ -8,10 +9,10 @@ use plumb_result::observe::{BlockLayer, LayerKind};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// sysfs counts sizes and starts in these, whatever the device's block.
+/// sysfs counts sizes and starts in these, regardless of the device's block size.
 const SECTOR_BYTES: u64 = 512;
 
-/// Files under `queue/` that are recorded as they are.
+/// Files under `queue/` that are recorded unchanged.
 const QUEUE: [&str; 14] = [
     "nr_requests",
     "read_ahead_kb",
@@ -29,7 +30,7 @@ const QUEUE: [&str; 14] = [
     "minimum_io_size",
 ];
 
-/// Files under `md/`.
+/// Files under `md/` that are recorded unchanged.
 const MD: [&str; 12] = [
     "level",
     "chunk_size",
@@ -45,7 +46,7 @@ const MD: [&str; 12] = [
     "bitmap/location",
 ];
 
-/// Describes the device whose directory in sysfs this is. `None` where it is none.
+/// Describes the device in this sysfs directory; `None` if it is not a block device.
 pub(super) fn describe(sys: &Sysroot, directory: &Path, serials: Serials) -> Option<BlockLayer> {
     let name = directory.file_name()?.to_str()?.replace('!', "/");
     let line = |file: &str| sys.line(directory.join(file));
@@ -101,7 +102,7 @@ pub(super) fn describe(sys: &Sysroot, directory: &Path, serials: Serials) -> Opt
         size_bytes: sectors.saturating_mul(SECTOR_BYTES),
         below: Vec::new(),
         model,
-        serial: if is_disk { serial(sys, directory).map(|serial| told(&serial, serials)) } else { None },
+        serial: if is_disk { serial(sys, directory).map(|serial| format_serial(&serial, serials)) } else { None },
         firmware: ["device/firmware_rev", "device/rev", "device/fwrev"]
             .iter()
             // A hypervisor's disks have none.
@@ -122,7 +123,7 @@ pub(super) fn describe(sys: &Sysroot, directory: &Path, serials: Serials) -> Opt
     })
 }
 
-/// Only its name, its kind, and the file behind a loop device. `None` where it is none.
+/// Reads only the name, the kind, and a loop device's backing file; `None` if it is not a block device.
 pub(super) fn outline(sys: &Sysroot, directory: &Path) -> Option<BlockLayer> {
     let name = directory.file_name()?.to_str()?.replace('!', "/");
     sys.number::<u64>(directory.join("size"))?;
@@ -157,14 +158,14 @@ fn kind(sys: &Sysroot, directory: &Path, name: &str) -> LayerKind {
     }
 }
 
-/// The owner that a device-mapper UUID begins with: `LVM`, `CRYPT-LUKS2`, `mpath`, `part1` …
+/// Returns the owner from the prefix of a device-mapper UUID: `LVM`, `CRYPT-LUKS2`, `mpath`, `part1` …
 fn dm_type(uuid: &str) -> &str {
     let mut ends = uuid.match_indices('-').map(|(at, _)| at);
     let first = ends.next().unwrap_or(uuid.len());
     if uuid.starts_with("CRYPT-") { &uuid[..ends.next().unwrap_or(uuid.len())] } else { &uuid[..first] }
 }
 
-/// Directories of the devices directly below one.
+/// Returns the directories of the devices directly below one.
 pub(super) fn below(sys: &Sysroot, directory: &Path) -> Vec<PathBuf> {
     if sys.exists(directory.join("partition")) {
         return directory.parent().map(Path::to_owned).into_iter().collect();
@@ -177,7 +178,8 @@ pub(super) fn below(sys: &Sysroot, directory: &Path) -> Vec<PathBuf> {
     if slaves.is_empty() { nvme_paths(sys, directory) } else { slaves }
 }
 
-/// The paths `nvme0c1n1` under a multipath head `nvme0n1`. The head does not count before Linux 6.4, the paths always do.
+/// Returns the paths such as `nvme0c1n1` under a multipath head `nvme0n1`. Before Linux 6.4 the head does not
+/// count; the paths always do.
 fn nvme_paths(sys: &Sysroot, directory: &Path) -> Vec<PathBuf> {
     let name = directory.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let Some((subsystem, namespace)) = name.strip_prefix("nvme").and_then(|rest| rest.split_once('n')) else {
@@ -196,8 +198,7 @@ fn nvme_paths(sys: &Sysroot, directory: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// `M:m` of what a mount's source names: by the device node, by the name of the node in sysfs, or by the name that the
-/// device mapper gave.
+/// Returns `M:m` of a mount's source: by the device node, by its name in sysfs, or by its device-mapper name.
 pub(super) fn number_of_source(sys: &Sysroot, source: &Path) -> Option<String> {
     if !source.starts_with("/dev") {
         return None;
@@ -229,12 +230,12 @@ fn model(sys: &Sysroot, directory: &Path) -> Option<String> {
     }
 }
 
-/// From where each transport keeps it, or from what udev found out.
+/// Reads the serial from the transport's own file, or from udev's database.
 fn serial(sys: &Sysroot, directory: &Path) -> Option<String> {
     let of_sysfs = || {
         ["serial", "device/serial", "device/vpd_pg80"].iter().find_map(|file| {
             let bytes = std::fs::read(sys.locate(directory.join(file))).ok()?;
-            // A SCSI page begins with four bytes of header.
+            // A SCSI page begins with a header of four bytes.
             let bytes = if file.ends_with("pg80") { bytes.get(4..)? } else { &bytes };
             printable(&String::from_utf8_lossy(bytes))
         })
@@ -253,23 +254,23 @@ fn printable(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-fn told(serial: &str, serials: Serials) -> String {
+fn format_serial(serial: &str, serials: Serials) -> String {
     match serials {
         Serials::Plain => serial.to_owned(),
         Serials::Hashed => blake3::hash(serial.as_bytes()).to_hex()[..16].to_owned(),
     }
 }
 
-/// What a device stores its bytes in, where that is known and is no drive of its own: the value of the setting `medium`.
+/// Value of the setting `medium` for a device that stores its data in memory.
 pub(super) const MEMORY: &str = "memory";
-/// A disk that a hypervisor makes. It often reports that it rotates, whatever it stands on.
+/// Value for a disk that a hypervisor emulates. It often reports that it rotates, regardless of its medium.
 pub(super) const VIRTUAL_DISK: &str = "virtual disk";
-/// Nobody can say.
+/// Value for an unknown medium.
 pub(super) const UNKNOWN_MEDIUM: &str = "unknown";
 
-/// Drivers of disks that exist in virtual machines only: virtio, Xen.
+/// Drivers of disks that exist only in virtual machines: virtio, Xen.
 const VIRTUAL_DRIVERS: [&str; 3] = ["virtio_blk", "vbd", "xen-blkfront"];
-/// How the models of emulated disks begin: QEMU, VMware, Hyper-V, VirtualBox, and the volumes of two clouds.
+/// Prefixes of the models of emulated disks: QEMU, VMware, Hyper-V, VirtualBox, and the volumes of two clouds.
 const VIRTUAL_MODELS: [&str; 7] =
     ["QEMU", "VMware", "Msft Virtual", "VBOX", "Google PersistentDisk", "Google EphemeralDisk", "Amazon Elastic Block"];
 
@@ -291,19 +292,19 @@ fn medium(name: &str, driver: Option<&str>, model: Option<&str>) -> Option<&'sta
     (is_virtual(driver) || is_virtual_model).then_some(VIRTUAL_DISK)
 }
 
-/// A file of the namespace, or of the controller that it belongs to.
+/// Reads a file of the namespace, or of the controller that it belongs to.
 fn line_above(sys: &Sysroot, directory: &Path, file: &str) -> Option<String> {
     let controller = directory.parent().filter(|above| above.starts_with("/sys/devices"));
     [Some(directory), controller].into_iter().flatten().find_map(|place| sys.line(place.join(file)))
 }
 
-/// Whether a directory is named as functions of PCI are: `0000:00:1f.2`.
+/// Whether a directory has the name of a PCI function: `0000:00:1f.2`.
 fn is_pci_function(directory: &Path) -> bool {
     let name = directory.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     name.split(':').count() == 3 && name.contains('.')
 }
 
-/// The driver, and how fast the link is: a rate above it is impossible.
+/// Adds the driver, and the link's speed: a higher rate is impossible.
 fn disk_settings(
     sys: &Sysroot,
     directory: &Path,

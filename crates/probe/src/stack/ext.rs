@@ -57,7 +57,7 @@ const READ_ONLY: [(u32, &str); 14] = [
     (0x10000, "orphan_present"),
 ];
 
-/// Adds what `/proc`, `/sys` and, where the device may be read, the superblock tell.
+/// Adds features from `/proc`, `/sys` and, if the device is readable, the superblock.
 pub(super) fn features(
     sys: &Sysroot,
     device: &str,
@@ -70,13 +70,13 @@ pub(super) fn features(
         Ok(options) => of_options(&options, features),
         Err(reason) => unseen.push(format!("the options in force of ext4 on {device}: {reason}")),
     }
-    for (file, told) in [
+    for (file, label) in [
         ("lifetime_write_kbytes", "now.lifetime_write_kbytes"),
         ("errors_count", "errors_count"),
         ("warning_count", "warning_count"),
     ] {
         if let Some(value) = sys.line(format!("/sys/fs/ext4/{name}/{file}")) {
-            features.insert(told.to_owned(), value);
+            features.insert(label.to_owned(), value);
         }
     }
     match read_superblock(sys, device) {
@@ -84,13 +84,14 @@ pub(super) fn features(
             if uuid.value().is_none() {
                 *uuid = Seen::Yes(superblock.uuid.clone());
             }
-            superblock.tell(features);
+            superblock.add_features(features);
         }
         Err(reason) => unseen.push(format!("the ext4 superblock on {device} (features, age, mounts): {reason}")),
     }
 }
 
-/// The kernel lists every option in force, defaults too: those are kept on which a measurement depends.
+/// Adds effective options. The kernel lists all of them, including defaults; only those
+/// that affect measurements are kept.
 fn of_options(options: &str, features: &mut BTreeMap<String, String>) {
     const KEPT: [(&str, &str); 10] = [
         ("data", "journal_mode"),
@@ -104,7 +105,7 @@ fn of_options(options: &str, features: &mut BTreeMap<String, String>) {
         ("nodelalloc", "delayed_allocation"),
         ("journal_async_commit", "journal_async_commit"),
     ];
-    // A file system with a journal always names the mode of its data.
+    // A file system with a journal always lists its data mode.
     let has_journal = options.lines().any(|line| line.starts_with("data="));
     features.insert("journal".to_owned(), if has_journal { "yes" } else { "no" }.to_owned());
     for line in options.lines() {
@@ -112,8 +113,8 @@ fn of_options(options: &str, features: &mut BTreeMap<String, String>) {
             Some((name, value)) => (name, value),
             None => (line, if line.starts_with("no") { "no" } else { "yes" }),
         };
-        if let Some((_, told)) = KEPT.iter().find(|(known, _)| *known == name) {
-            features.insert((*told).to_owned(), value.to_owned());
+        if let Some((_, label)) = KEPT.iter().find(|(known, _)| *known == name) {
+            features.insert((*label).to_owned(), value.to_owned());
         }
     }
 }
@@ -173,7 +174,7 @@ impl Superblock {
         })
     }
 
-    fn tell(self, features: &mut BTreeMap<String, String>) {
+    fn add_features(self, features: &mut BTreeMap<String, String>) {
         let has_journal = self.features.iter().any(|name| name == "has_journal");
         let mut say = |name: &str, value: String| features.insert(name.to_owned(), value);
         say("features", self.features.join(","));
@@ -194,7 +195,7 @@ impl Superblock {
 mod tests {
     use super::*;
 
-    // Protects: offsets of the superblock, names of the feature bits, and bits that nobody knows yet.
+    // Protects: offsets of the superblock, names of the feature bits, and unknown bits.
     #[test]
     fn a_superblock() {
         let mut bytes = [0u8; SUPERBLOCK_BYTES];
@@ -224,13 +225,16 @@ mod tests {
         assert_eq!(Superblock::parse(&bytes), None);
     }
 
-    // Protects: the lines that decide what a flush means.
+    // Protects: the options that determine the meaning of a flush.
     #[test]
     fn options_in_force() {
         let mut features = BTreeMap::new();
         of_options("rw\nnobarrier\ndelalloc\ndata=ordered\ncommit=5\nnoquota\n", &mut features);
-        let told: Vec<String> = features.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        assert_eq!(told, ["barrier=no", "commit_s=5", "delayed_allocation=yes", "journal=yes", "journal_mode=ordered"]);
+        let listed: Vec<String> = features.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        assert_eq!(
+            listed,
+            ["barrier=no", "commit_s=5", "delayed_allocation=yes", "journal=yes", "journal_mode=ordered"]
+        );
         of_options("rw\nbarrier\n", &mut features);
         assert_eq!(features["journal"], "no");
     }

@@ -8,9 +8,9 @@ use plumb_result::Seen;
 use plumb_result::observe::FileSystem;
 use std::path::Path;
 
-/// Live in memory.
+/// File systems that keep their data in memory.
 const IN_MEMORY: [&str; 6] = ["tmpfs", "ramfs", "rootfs", "devtmpfs", "hugetlbfs", "shm"];
-/// Have their storage elsewhere: on another machine, or on the host of this one.
+/// File systems with remote storage: on another machine, or on the host of this one.
 const REMOTE: [&str; 25] = [
     "nfs",
     "nfs3",
@@ -39,7 +39,7 @@ const REMOTE: [&str; 25] = [
     "drvfs",
 ];
 
-/// Programs for FUSE whose storage is on another machine.
+/// FUSE programs whose storage is on another machine.
 const REMOTE_FUSE: [&str; 21] = [
     "sshfs",
     "glusterfs",
@@ -69,12 +69,12 @@ fn is_remote(kind: &str) -> bool {
     REMOTE.contains(&kind) || kind.strip_prefix("fuse.").is_some_and(|program| REMOTE_FUSE.contains(&program))
 }
 
-/// A file system of this kind lives in memory.
+/// Whether a file system of this kind keeps its data in memory.
 pub(super) fn is_in_memory(kind: &str) -> bool {
     IN_MEMORY.contains(&kind)
 }
 
-/// What the mount itself tells.
+/// Describes a file system by its mount alone.
 pub(super) fn describe(sys: &Sysroot, mount: &Mount, path: &Path, unseen: &mut Vec<String>) -> FileSystem {
     let mut found = FileSystem {
         kind: mount.kind.clone(),
@@ -98,7 +98,7 @@ pub(super) fn describe(sys: &Sysroot, mount: &Mount, path: &Path, unseen: &mut V
     found
 }
 
-/// What needs the devices under it to be known.
+/// Adds facts that depend on the devices under it.
 pub(super) fn describe_on(
     sys: &Sysroot,
     mount: &Mount,
@@ -123,7 +123,7 @@ pub(super) fn describe_on(
     }
 }
 
-/// From the kernel, from udev's links, or from udev's notes.
+/// From the kernel, from udev's links, or from udev's database.
 fn uuid(sys: &Sysroot, path: &Path, top: &str) -> Seen<String> {
     const NIL: &str = "00000000-0000-0000-0000-000000000000";
     let of_kernel = if sys.is_real() { platform::fs_uuid(path) } else { None };

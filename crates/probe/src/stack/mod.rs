@@ -20,28 +20,28 @@ use plumb_result::Seen;
 use plumb_result::observe::TargetFacts;
 use std::path::{Path, PathBuf};
 
-/// The storage under a path of the running machine. The path may be a file, a directory, a block device, or a file that is
-/// still to be made: then it is the nearest directory that exists.
+/// Returns the storage under a path of this machine. The path may be a file, a directory, a block device, or a file
+/// that does not exist yet: then the nearest existing directory counts.
 ///
-/// `leaves` are the deepest devices that the kernel counts for: for a loop device the disk under its backing file, and the
-/// loop device itself where that file lives in memory or on another machine. Features whose names begin with `now.` change
-/// from moment to moment. Nothing is opened for writing. What cannot be seen is in `unseen`.
+/// `leaves` are the deepest devices with counters. For a loop device, that is the disk under its backing file, or the
+/// loop device itself if that file is in memory or on another machine. Features whose names begin with `now.` change
+/// constantly. Nothing is opened for writing. Facts that cannot be seen are in `unseen`.
 pub fn of_path(path: &Path) -> TargetFacts {
     of_path_in(&Sysroot::real(), path, Serials::Hashed)
 }
 
-/// Bytes that are free for this user on the file system that holds a path, or the nearest directory above it that exists. Asks
-/// statvfs(3) and nothing else, so that it answers in chroots too.
+/// Returns the free bytes for this user on the file system of a path, or of the nearest existing directory above it.
+/// Uses only statvfs(3), so it works in chroots too.
 ///
 /// # Errors
-/// The file system does not answer.
+/// Returns an error if the file system does not answer.
 pub fn free_bytes(path: &Path) -> Result<u64, ProbeError> {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let existing = absolute.ancestors().find(|above| above.exists()).unwrap_or(&absolute);
     platform::sizes(existing).map(|sizes| sizes.free_bytes)
 }
 
-/// As [`of_path`], of the machine that a tree of files describes, and with serial numbers as asked.
+/// Like [`of_path`], for the machine described by a tree of files, and with serial numbers as requested.
 pub(crate) fn of_path_in(sys: &Sysroot, path: &Path, serials: Serials) -> TargetFacts {
     #[cfg(target_os = "freebsd")]
     if sys.is_real() {
@@ -69,12 +69,12 @@ pub(crate) fn of_path_in(sys: &Sysroot, path: &Path, serials: Serials) -> Target
     facts
 }
 
-/// What a path is.
+/// Kind of a path.
 enum Place {
     Block {
         number: String,
     },
-    /// Something that keeps nothing.
+    /// A file without storage, such as a pipe.
     Stream {
         what: &'static str,
     },
@@ -83,7 +83,7 @@ enum Place {
     },
 }
 
-/// Looks at the path, or at the nearest directory above it that exists.
+/// Examines the path, or the nearest existing directory above it.
 fn nearest(sys: &Sysroot, path: &Path) -> Place {
     use std::os::unix::fs::FileTypeExt;
     if !sys.is_real() {

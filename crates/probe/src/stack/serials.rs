@@ -1,11 +1,11 @@
-//! Whether serial numbers are told.
+//! Handling of serial numbers.
 
-/// How serial numbers are told.
+/// Form in which serial numbers are recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Serials {
-    /// The first 16 hex digits of their blake3: the same device is known again, and nobody learns its serial.
+    /// The first 16 hex digits of their blake3: a device can be recognized without revealing its serial.
     #[default]
     Hashed,
-    /// As they are.
+    /// The plain serial number.
     Plain,
 }

@@ -1,4 +1,4 @@
-//! Stacks of machines that are only described.
+//! Stacks of described machines.
 
 use super::*;
 use crate::testtree::Tree;
@@ -19,7 +19,7 @@ fn layer<'a>(facts: &'a TargetFacts, name: &str) -> &'a BlockLayer {
 const NVME: &str = "pci0000:00/0000:01:00.0/nvme/nvme0/nvme0n1";
 const NVME2: &str = "pci0000:00/0000:02:00.0/nvme/nvme1/nvme1n1";
 
-/// An NVMe disk with a second partition of 100 GiB.
+/// Adds an NVMe disk with a second partition of 100 GiB.
 fn nvme(tree: &Tree) {
     let disk = format!("/sys/devices/{NVME}");
     tree.block(NVME, "259:0", 1 << 30)
@@ -42,7 +42,7 @@ fn nvme(tree: &Tree) {
         .file(&format!("{disk}/queue/iostats"), "1\n");
 }
 
-// Protects: the ordinary machine: file system, partition, disk, and what is known of each.
+// Protects an ordinary machine: file system, partition, disk, and the facts about each.
 #[test]
 fn a_partition_on_nvme() {
     let tree = Tree::new();
@@ -77,7 +77,7 @@ fn a_partition_on_nvme() {
     assert_eq!((disk.write_cache.as_deref(), disk.optimal_io_bytes), (Some("write back"), Some(0)));
     assert_eq!(disk.settings["nr_requests"], "1023");
     assert_eq!(disk.settings["pci_link_speed"], "8.0 GT/s PCIe");
-    // The superblock on the empty node could not be read, and that is said.
+    // The superblock on the empty node could not be read, and that is reported.
     assert!(facts.unseen.iter().any(|line| line.contains("superblock")), "{:?}", facts.unseen);
     let plain = of_path_in(&tree.sys(), Path::new("/x"), Serials::Plain);
     assert_eq!(layer(&plain, "nvme0n1").serial.as_deref(), Some("S3CR3T"));
@@ -93,8 +93,8 @@ fn a_block_device() {
     assert_eq!(names(&facts), ["nvme0n1p2", "nvme0n1"]);
 }
 
-/// LVM on LUKS on RAID 1 on two partitions.
-fn deep(tree: &Tree) {
+/// Adds LVM on LUKS on RAID 1 on two partitions.
+fn add_lvm_stack(tree: &Tree) {
     nvme(tree);
     let virtual_device = |name: &str, number: &str| {
         tree.block(&format!("virtual/block/{name}"), number, 1 << 20);
@@ -119,11 +119,11 @@ fn deep(tree: &Tree) {
         .file(&format!("{at}/dm-1/dm/name"), "vg-my--data\n");
 }
 
-// Protects: every kind of layer is told apart, and both disks are leaves.
+// Protects: every kind of layer is distinguished, and both disks are leaves.
 #[test]
 fn lvm_on_luks_on_raid() {
     let tree = Tree::new();
-    deep(&tree);
+    add_lvm_stack(&tree);
     tree.file("/proc/self/mountinfo", "22 1 253:1 / /data rw - xfs /dev/mapper/vg-my--data rw\n");
     let facts = of(&tree, "/data/x");
     assert_eq!(names(&facts), ["dm-1", "dm-0", "md0", "nvme0n1p2", "nvme0n1", "nvme1n1p2", "nvme1n1"]);
@@ -137,14 +137,14 @@ fn lvm_on_luks_on_raid() {
     assert_eq!(layer(&facts, "dm-1").settings["dm_name"], "vg-my--data");
 }
 
-/// A loop device on a file.
+/// Adds a loop device on a file.
 fn looped(tree: &Tree, backing: &str) {
     tree.block("virtual/block/loop7", "7:7", 2048)
         .file("/sys/devices/virtual/block/loop7/loop/backing_file", &format!("{backing}\n"))
         .file("/sys/devices/virtual/block/loop7/loop/dio", "1\n");
 }
 
-// Protects: the counters that count are the disk's, below the file that a loop device stands on.
+// Protects: the relevant counters are those of the disk, below the loop device's backing file.
 #[test]
 fn a_loop_device_on_a_file() {
     let tree = Tree::new();
@@ -164,7 +164,7 @@ fn a_loop_device_on_a_file() {
     assert_eq!(top.below, ["nvme0n1p2"]);
 }
 
-// Protects: a loop device on memory or on another machine has nothing below that could be counted, and is its own leaf.
+// Protects: a loop device on memory or on another machine has no countable device below, and is its own leaf.
 #[test]
 fn a_loop_device_on_memory_or_network() {
     for (kind, source) in [("tmpfs", "tmpfs"), ("nfs4", "server:/export")] {
@@ -180,11 +180,11 @@ fn a_loop_device_on_memory_or_network() {
     }
 }
 
-// Protects: btrfs has an anonymous number and several devices; the source is a link of the device mapper.
+// Protects: btrfs has an anonymous number and several devices; its source is a device-mapper link.
 #[test]
 fn a_btrfs_subvolume_on_two_devices() {
     let tree = Tree::new();
-    deep(&tree);
+    add_lvm_stack(&tree);
     tree.block("pci0000:00/ata2/host1/block/sdb", "8:16", 4096)
         .file("/sys/class/ata_link/link2/sata_spd", "6.0 Gbps\n")
         .file("/sys/fs/btrfs/features/no_holes", "1\n");
@@ -219,7 +219,7 @@ fn a_btrfs_subvolume_on_two_devices() {
     assert_eq!(fs.uuid, Seen::Yes("aaaa-bbbb".to_owned()));
 }
 
-// Protects: an overlay writes to its upper directory, and what that stands on is what moves.
+// Protects: an overlay writes to its upper directory, so the device under that directory moves.
 #[test]
 fn an_overlay() {
     let tree = Tree::new();
@@ -239,11 +239,11 @@ fn an_overlay() {
     assert!(facts.leaves.is_empty());
 }
 
-// Protects: bind mounts, the mapper's name without its node, and /dev/root, which nobody has.
+// Protects: bind mounts, a mapper name without its node, and /dev/root, which does not exist.
 #[test]
 fn bind_mounts_and_odd_sources() {
     let tree = Tree::new();
-    deep(&tree);
+    add_lvm_stack(&tree);
     tree.file(
         "/proc/self/mountinfo",
         "22 1 259:2 / / rw - ext4 /dev/root rw\n23 22 253:1 /srv/x /mnt/bind\\040here rw - ext4 /dev/mapper/gone rw\n",
@@ -254,7 +254,7 @@ fn bind_mounts_and_odd_sources() {
     assert_eq!(bound.filesystem.value().unwrap().features["mounted_root"], "/srv/x");
 }
 
-// Protects: the heads of NVMe multipath do not count on older kernels, their paths do.
+// Protects: the heads of NVMe multipath do not count on older kernels; their paths do.
 #[test]
 fn nvme_multipath() {
     let tree = Tree::new();
@@ -267,9 +267,9 @@ fn nvme_multipath() {
     assert_eq!(of(&tree, "/x").leaves, ["nvme3c0n1", "nvme3c1n1"]);
 }
 
-// Protects: what cannot be found is said: nothing mounted, no such device, counters that are switched off.
+// Protects: missing facts are reported: no mount, no device, disabled counters.
 #[test]
-fn the_unseen_is_said() {
+fn missing_facts_are_reported() {
     let tree = Tree::new();
     assert!(of(&tree, "/x").filesystem.as_result().unwrap_err().contains("mountinfo"));
     tree.file(
@@ -290,7 +290,7 @@ fn the_unseen_is_said() {
     assert!(facts.unseen.iter().any(|line| line.contains("f2fs")), "{:?}", facts.unseen);
 }
 
-// Protects: FUSE is a network only where its program is known to be one.
+// Protects: FUSE counts as remote only if its program is known to be.
 #[test]
 fn fuse_is_not_a_network() {
     let tree = Tree::new();
@@ -308,7 +308,7 @@ fn fuse_is_not_a_network() {
     assert!(far.filesystem.value().unwrap().remote && far.unseen[0].contains("served remotely"), "{far:?}");
 }
 
-// Protects: a hypervisor's disk says that it rotates; that is no evidence of a spinning disk.
+// Protects: a hypervisor's disk reports that it rotates; that does not make it a spinning disk.
 #[test]
 fn a_virtual_disk_is_called_one() {
     let tree = Tree::new();
@@ -331,7 +331,7 @@ fn a_virtual_disk_is_called_one() {
     assert_eq!((medium("sdb"), medium("ram0").as_deref()), (None, Some("memory")));
 }
 
-// Protects: nobody knows what answers for a loop device whose backing file has no name here.
+// Protects: the medium of a loop device is unknown if its backing file has no name here.
 #[test]
 fn a_loop_device_on_a_file_that_is_gone_is_unknown() {
     let tree = Tree::new();

@@ -5,7 +5,7 @@ use crate::counters::{SampleSet, sample};
 use plumb_result::observe::LayerKind;
 use std::process::Command;
 
-/// A test that cannot run says so, and fails where everything is expected to be there.
+/// Prints why a test cannot run, and fails under CI.
 fn skip(reason: &str) {
     assert!(std::env::var_os("CI").is_none(), "{reason}");
     eprintln!("SKIPPED: {reason}");
@@ -19,7 +19,7 @@ fn run(program: &str, arguments: &[&str]) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// A file system on a loop device on a file, mounted; everything is undone when dropped.
+/// A file system on a loop device on a file, mounted; undone on drop.
 struct Mounted {
     device: String,
     mount_point: PathBuf,
@@ -59,7 +59,8 @@ impl Drop for Mounted {
     }
 }
 
-/// The stack, the features that every mkfs gives, and counters that move when a file is written and flushed.
+/// Checks the stack, the features that every mkfs gives, and counters that advance when a
+/// file is written and flushed.
 fn real_filesystem(kind: &str, mkfs: &str, megabytes: u64, features: &[&str]) {
     if !rustix::process::geteuid().is_root() {
         return skip("a loop device needs root");
@@ -73,9 +74,9 @@ fn real_filesystem(kind: &str, mkfs: &str, megabytes: u64, features: &[&str]) {
     let fs = facts.filesystem.value().expect("a file system");
     assert_eq!((fs.kind.as_str(), fs.source.as_str()), (kind, mounted.device.as_str()));
     assert_eq!(Path::new(&fs.mount_point), mounted.mount_point);
-    let told = run("blkid", &["-p", "-s", "UUID", "-o", "value", &mounted.device]);
-    if let Ok(told) = told {
-        assert_eq!(fs.uuid, Seen::Yes(told));
+    let uuid = run("blkid", &["-p", "-s", "UUID", "-o", "value", &mounted.device]);
+    if let Ok(uuid) = uuid {
+        assert_eq!(fs.uuid, Seen::Yes(uuid));
     }
     assert!(fs.size_bytes > 0 && fs.free_bytes <= fs.size_bytes);
     for feature in features {
@@ -100,7 +101,7 @@ fn real_filesystem(kind: &str, mkfs: &str, megabytes: u64, features: &[&str]) {
     assert!(moved(&after) - moved(&before) >= 4 << 20);
 }
 
-// Protects: superblock, /proc/fs/ext4 and the UUID of the kernel against what mkfs and blkid say.
+// Protects: the superblock, /proc/fs/ext4 and the kernel's UUID, compared with mkfs and blkid.
 #[test]
 fn ext4_on_a_loop_device() {
     real_filesystem(
@@ -144,7 +145,7 @@ fn a_loop_device_on_memory() {
     }
 }
 
-// Protects: a loop device whose backing file was deleted still stands on what it stood on.
+// Protects: a loop device with a deleted backing file keeps its underlying device.
 #[test]
 fn a_loop_device_on_a_deleted_file() {
     if !rustix::process::geteuid().is_root() {
@@ -194,7 +195,7 @@ fn an_overlay_on_a_loop_device() {
     unmounted.expect("unmounted");
 }
 
-// Protects: memory is told apart from storage.
+// Protects: memory is distinguished from storage.
 #[test]
 fn a_directory_in_memory() {
     let shm = Path::new("/dev/shm");
@@ -209,7 +210,7 @@ fn a_directory_in_memory() {
     assert!(fs.size_bytes > 0);
 }
 
-// Protects: devices that are no storage.
+// Protects: devices without storage.
 #[test]
 fn a_character_device() {
     let facts = of_path(Path::new("/dev/null"));

@@ -5,7 +5,7 @@ use crate::platform;
 use crate::sysroot::Sysroot;
 use std::path::{Path, PathBuf};
 
-/// Types of file systems by the number that statfs(2) reports. Source: `include/uapi/linux/magic.h` and statfs(2).
+/// Types of file systems by the number from statfs(2). Source: `include/uapi/linux/magic.h` and statfs(2).
 const KINDS: [(u64, &str); 22] = [
     (0xef53, "ext4"), // ext2 and ext3 have the same number, and ext4's driver serves them
     (0x5846_5342, "xfs"),
@@ -31,8 +31,8 @@ const KINDS: [(u64, &str); 22] = [
     (0x5346_414f, "afs"),
 ];
 
-/// Describes the mount that holds an existing path by stat(2) and statfs(2): without its options, and with the top of the
-/// visible part of the file system as its mount point. `None` if the path cannot be examined.
+/// Describes the mount of an existing path by stat(2) and statfs(2). It lacks options, and its mount point is the top
+/// of the visible part of the file system. `None` if the path cannot be examined.
 pub(super) fn mount_of(sys: &Sysroot, path: &Path) -> Option<Mount> {
     let (magic, is_read_only) = platform::statfs_kind(path)?;
     let number = platform::data_number(path)?;
@@ -43,7 +43,7 @@ pub(super) fn mount_of(sys: &Sysroot, path: &Path) -> Option<Mount> {
     let mode = if is_read_only { "ro" } else { "rw" };
     Some(Mount {
         id: 0,
-        point: top_of(path, &number),
+        point: highest_directory(path, &number),
         number,
         root: PathBuf::from("/"),
         kind: kind_name(magic),
@@ -58,8 +58,8 @@ fn kind_name(magic: u64) -> String {
     known.map_or_else(|| format!("type {magic:#x}"), |(_, name)| (*name).to_owned())
 }
 
-/// The highest directory above a path on the same file system.
-fn top_of(path: &Path, number: &str) -> PathBuf {
+/// Returns the highest directory above a path on the same file system.
+fn highest_directory(path: &Path, number: &str) -> PathBuf {
     let is_same = |above: &&Path| platform::data_number(above).is_some_and(|found| found == number);
     path.ancestors().take_while(is_same).last().unwrap_or(path).to_owned()
 }
@@ -68,7 +68,7 @@ fn top_of(path: &Path, number: &str) -> PathBuf {
 mod tests {
     use super::*;
 
-    // Protects: a chroot without an entry in mountinfo is described as the mount table describes it outside.
+    // Protects: in a chroot without mountinfo, the description matches the mount table outside.
     #[test]
     fn statfs_agrees_with_the_mount_table() {
         let here = std::env::current_dir().unwrap().canonicalize().unwrap();

@@ -1,4 +1,4 @@
-//! On which devices processes have files. Source: proc_pid_fd(5), proc_pid_cwd(5).
+//! Finds the devices of processes' open files. Source: proc_pid_fd(5), proc_pid_cwd(5).
 
 use super::walk::Walk;
 use crate::mounts::{self, Mount};
@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Whether one of these processes has a file open on one of these leaf devices, or is in a directory there. Where that
-/// cannot be seen, it may be so: `true`.
+/// Whether one of these processes has an open file or its working directory on one of these leaf devices. Returns
+/// `true` if that cannot be determined.
 pub(crate) fn may_use(sys: &Sysroot, pids: impl IntoIterator<Item = u32>, leaves: &[String]) -> bool {
     if !sys.is_real() {
         return true;
@@ -19,13 +19,13 @@ pub(crate) fn may_use(sys: &Sysroot, pids: impl IntoIterator<Item = u32>, leaves
     pids.into_iter().any(|pid| places.has_files_of(pid))
 }
 
-/// The devices in question, and what was found out about others.
+/// The devices in question, and cached results for others.
 struct Places<'a> {
     sys: &'a Sysroot,
     leaves: &'a [String],
-    /// Read where a file system has no number of its own.
+    /// Read only if a file system has an anonymous number.
     mounts: OnceCell<Vec<Mount>>,
-    /// By number, of file systems and of block devices, whether they lie on one of the devices.
+    /// Whether a file system or block device is on one of the devices, by number.
     known: BTreeMap<String, bool>,
 }
 
@@ -37,14 +37,14 @@ impl Places<'_> {
         }
         match std::fs::read_dir(process.join("fd")) {
             Ok(open) => open.flatten().any(|one| self.is_here(&one.path())),
-            // One that has ended uses nothing.
+            // A process that has ended uses nothing.
             Err(error) => error.kind() != ErrorKind::NotFound,
         }
     }
 
-    /// Whether what a link of `/proc` leads to lies on one of the devices.
+    /// Whether the target of a `/proc` link is on one of the devices.
     fn is_here(&mut self, link: &Path) -> bool {
-        // Closed meanwhile, or closed to this user; then so is the list of its files.
+        // Closed meanwhile, or not permitted; then the list of its files is not permitted either.
         let Some(number) = platform::data_number(link) else { return false };
         if let Some(known) = self.known.get(&number) {
             return *known;
@@ -54,7 +54,7 @@ impl Places<'_> {
         is_here
     }
 
-    /// None where they cannot be read: then nothing is known to be mounted, and files may be anywhere.
+    /// Empty if they cannot be read: then files may be anywhere.
     fn mounts(&self) -> &[Mount] {
         let read = || self.sys.read("/proc/self/mountinfo").map(|text| mounts::parse(&text)).unwrap_or_default();
         self.mounts.get_or_init(read)
@@ -67,7 +67,7 @@ impl Places<'_> {
         } else if platform::has_no_medium(link) {
             return false;
         } else {
-            // An anonymous number: what is mounted says where it lies, if it is mounted here.
+            // An anonymous number: use the mount table, if it is mounted here.
             let is_mounted =
                 platform::mount_id(link).is_some_and(|id| self.mounts().iter().any(|mount| mount.id == id));
             if !is_mounted {
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
     use crate::stack::of_path;
 
-    // Protects: who has files on a device is found there, and not on another; who cannot be looked at may be anywhere.
+    // Protects: files are found on their own device only, and an unreadable process may be anywhere.
     #[test]
     fn files_are_on_their_own_devices() {
         let sys = Sysroot::real();
@@ -102,9 +102,9 @@ mod tests {
         let own = std::process::id();
         assert!(may_use(&sys, [own], &here), "{here:?}");
         assert!(!may_use(&sys, [own], &["no-such-device".to_owned()]));
-        assert!(!may_use(&sys, [], &here), "nobody uses nothing");
+        assert!(!may_use(&sys, [], &here), "no process uses nothing");
         assert!(!may_use(&sys, [u32::MAX], &here), "nor does one that has ended");
         let tree = crate::testtree::Tree::new();
-        assert!(may_use(&tree.sys(), [own], &["no-such-device".to_owned()]), "of another machine nothing is known");
+        assert!(may_use(&tree.sys(), [own], &["no-such-device".to_owned()]), "another machine's processes are unknown");
     }
 }

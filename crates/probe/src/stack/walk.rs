@@ -1,4 +1,4 @@
-//! From the top of a stack to its leaves.
+//! Walks from the top of a stack to its leaves.
 
 use super::serials::Serials;
 use super::{btrfs, device, filesystem, unlisted};
@@ -9,26 +9,26 @@ use crate::sysroot::{Sysroot, lexical};
 use plumb_result::observe::{BlockLayer, FileSystem, LayerKind};
 use std::path::{Path, PathBuf};
 
-/// File systems on loop devices on file systems …: no real stack is deeper.
+/// Maximum depth of file systems on loop devices on file systems. No real stack is deeper.
 const DEPTH_MAX: u32 = 16;
 
-/// What lies under a path.
+/// The storage under a path.
 pub(super) struct Under {
     pub(super) filesystem: FileSystem,
-    /// Names of the block devices that the file system stands on.
+    /// Names of the block devices directly under the file system.
     pub(super) tops: Vec<String>,
 }
 
-/// How much of each device is read.
+/// Amount of detail to read about each device.
 #[derive(Debug, Clone, Copy)]
 enum Detail {
-    /// Everything that is known of it: some fifty files.
+    /// All known facts: some fifty files.
     Whole(Serials),
-    /// Its name, its kind, and what lies below.
+    /// The name, the kind, and the devices below.
     Outline,
 }
 
-/// A walk that gathers each device once, a device before those below it.
+/// A walk that visits each device once, before those below it.
 pub(super) struct Walk<'a> {
     sys: &'a Sysroot,
     detail: Detail,
@@ -42,12 +42,12 @@ impl<'a> Walk<'a> {
         Walk { sys, detail: Detail::Whole(serials), layers: Vec::new(), unseen: Vec::new(), depth: 0 }
     }
 
-    /// A walk that only finds out which devices there are.
+    /// Creates a walk that only finds the devices.
     pub(super) fn outline(sys: &'a Sysroot) -> Walk<'a> {
         Walk { sys, detail: Detail::Outline, layers: Vec::new(), unseen: Vec::new(), depth: 0 }
     }
 
-    /// The layers, the names of the leaves, and what was not seen.
+    /// Returns the layers, the names of the leaves, and the unseen facts.
     pub(super) fn finish(self) -> (Vec<BlockLayer>, Vec<String>, Vec<String>) {
         let leaves: Vec<String> =
             self.layers.iter().filter(|layer| layer.below.is_empty()).map(|layer| layer.name.clone()).collect();
@@ -60,10 +60,10 @@ impl<'a> Walk<'a> {
         (self.layers, leaves, unseen)
     }
 
-    /// The file system that holds an existing path, and everything below it.
+    /// Returns the file system of an existing path, and everything below it.
     pub(super) fn storage_under(&mut self, path: &Path) -> Result<Under, ProbeError> {
         if self.depth >= DEPTH_MAX {
-            return Err(ProbeError::cannot(
+            return Err(ProbeError::unavailable(
                 path.display().to_string(),
                 format!("is below more than {DEPTH_MAX} file systems"),
             ));
@@ -89,12 +89,13 @@ impl<'a> Walk<'a> {
             tops = self.devices_of(mount);
         }
         filesystem::describe_on(self.sys, mount, path, &tops, &mut found, &mut self.unseen);
-        // Last: what stores the data matters more.
+        // Last: the storage itself matters more.
         self.unseen.extend(unlisted.map(|why| format!("the mount options of {}: {why}", mount.point.display())));
         Ok(Under { filesystem: found, tops })
     }
 
-    /// The mount that holds a path: as the kernel's table lists it; or as far as statfs(2) describes it, with why it is not listed.
+    /// Returns the mount of a path from the kernel's table. Otherwise from statfs(2), with the reason
+    /// why it is not listed.
     fn mount_of(&self, path: &Path) -> Result<(Mount, Option<ProbeError>), ProbeError> {
         let table = self.sys.read("/proc/self/mountinfo");
         let mounts = table.as_deref().map(mounts::parse).unwrap_or_default();
@@ -118,7 +119,7 @@ impl<'a> Walk<'a> {
             self.unseen.push("the directories of the overlay: not in its mount options".to_owned());
             return Vec::new();
         };
-        // The kernel shows a comma as it was typed, with a backslash; a name may also have a backslash of its own.
+        // The kernel prints a comma as typed, with a backslash; a name may also contain a real backslash.
         let existing =
             [directory.clone(), without_backslashes(&directory)].iter().find_map(|name| self.existing(Path::new(name)));
         let Some(existing) = existing else {
@@ -132,7 +133,7 @@ impl<'a> Walk<'a> {
             Ok(under) => {
                 found.in_memory = under.filesystem.in_memory;
                 found.remote = under.filesystem.remote;
-                found.features.insert("stands_on".to_owned(), stands_on(&under.filesystem));
+                found.features.insert("stands_on".to_owned(), base_of(&under.filesystem));
                 for (name, value) in under.filesystem.features {
                     found.features.insert(format!("below.{name}"), value);
                 }
@@ -146,13 +147,14 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The devices of a mounted file system, the one it is mounted from first.
+    /// Returns the devices of a mounted file system, the mounted one first.
     fn devices_of(&mut self, mount: &Mount) -> Vec<String> {
         let mut numbers = Vec::new();
         if self.sys.exists(format!("/sys/dev/block/{}", mount.number)) {
             numbers.push(mount.number.clone());
         } else {
-            // An anonymous number: btrfs, bcachefs (several sources with colons between), or something in user space.
+            // An anonymous number: btrfs, bcachefs (several sources separated by colons),
+            // or a user-space file system.
             for source in mount.source.split(':') {
                 numbers.extend(device::number_of_source(self.sys, Path::new(source)));
             }
@@ -185,7 +187,7 @@ impl<'a> Walk<'a> {
         tops
     }
 
-    /// A device by its number, and all below it; its name.
+    /// Visits a device by number, and everything below it. Returns its name.
     pub(super) fn device(&mut self, number: &str) -> Option<String> {
         match self.sys.follow(format!("/sys/dev/block/{number}")) {
             Some(directory) => self.layer(&directory),
@@ -196,7 +198,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A device by its directory in sysfs.
+    /// Visits a device by its directory in sysfs.
     fn layer(&mut self, directory: &Path) -> Option<String> {
         let layer = match self.detail {
             Detail::Whole(serials) => device::describe(self.sys, directory, serials)?,
@@ -224,7 +226,7 @@ impl<'a> Walk<'a> {
         Some(name)
     }
 
-    /// A partition has no queue of its own: block sizes and the cache are those of its disk.
+    /// A partition has no queue of its own: it inherits block sizes and cache from its disk.
     fn inherit(&mut self, at: usize) {
         let Some(name) = self.layers[at].below.first().cloned() else { return };
         let Some(disk) = self.layers.iter().find(|layer| layer.name == name).cloned() else { return };
@@ -239,7 +241,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What lies under a loop device's backing file.
+    /// Visits the storage under a loop device's backing file.
     fn backing(&mut self, at: usize, backing: Option<PathBuf>) -> Vec<String> {
         let Some(backing) = backing else { return Vec::new() };
         if backing.to_string_lossy().starts_with("/memfd:") {
@@ -255,7 +257,7 @@ impl<'a> Walk<'a> {
         }
         match self.storage_under(&existing) {
             Ok(under) => {
-                let text = stands_on(&under.filesystem);
+                let text = base_of(&under.filesystem);
                 self.layers[at].settings.insert("stands_on".to_owned(), text);
                 if under.filesystem.in_memory {
                     self.set_medium(at, device::MEMORY);
@@ -274,8 +276,8 @@ impl<'a> Walk<'a> {
         self.layers[at].settings.insert("medium".to_owned(), medium.to_owned());
     }
 
-    /// What lies under a backing file that has no name here: it was deleted, or is in another mount namespace. The kernel
-    /// still knows the number of its file system.
+    /// Visits the storage under a backing file without a name here: deleted, or in another mount namespace. The
+    /// kernel still knows the number of its file system.
     fn lost_backing(&mut self, at: usize, backing: &Path) -> Vec<String> {
         let name = self.layers[at].name.clone();
         let number = if self.sys.is_real() { platform::loop_backing_number(&name) } else { None };
@@ -283,7 +285,7 @@ impl<'a> Walk<'a> {
             if self.sys.exists(format!("/sys/dev/block/{number}")) {
                 return self.device(&number).into_iter().collect();
             }
-            // Another namespace's mounts are those of the first process, where it may be read.
+            // Another namespace's mounts are those of process 1, if they are readable.
             let tables = ["/proc/self/mountinfo", "/proc/1/mountinfo"];
             let mounts = tables.iter().filter_map(|table| self.sys.read(table).ok());
             let mount = mounts.flat_map(|text| mounts::parse(&text)).find(|mount| mount.number == number);
@@ -307,7 +309,8 @@ impl<'a> Walk<'a> {
         Vec::new()
     }
 
-    /// The path with links followed; `None` where nothing is there. A described machine has no files: all exist.
+    /// Returns the path with links resolved; `None` if it does not exist. A described machine has
+    /// no files, so all exist.
     fn existing(&self, path: &Path) -> Option<PathBuf> {
         match (path.is_absolute(), self.sys.is_real()) {
             (false, _) => None,
@@ -321,11 +324,11 @@ impl<'a> Walk<'a> {
     }
 }
 
-fn stands_on(filesystem: &FileSystem) -> String {
+fn base_of(filesystem: &FileSystem) -> String {
     format!("{} at {}", filesystem.kind, filesystem.mount_point)
 }
 
-/// What a backslash protects, without it.
+/// Removes the backslashes of escapes.
 fn without_backslashes(text: &str) -> String {
     let mut out = String::new();
     let mut letters = text.chars();
@@ -335,8 +338,8 @@ fn without_backslashes(text: &str) -> String {
     out
 }
 
-/// The directories of `lowerdir`: colons between them, and `\:` for a colon inside. A double colon begins those that hold
-/// data only.
+/// Splits the directories of `lowerdir` at colons; `\:` is a colon in a name. A double
+/// colon begins the data-only ones.
 fn split_colons(list: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut letters = list.chars();

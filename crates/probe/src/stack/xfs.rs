@@ -5,7 +5,7 @@ use crate::sysroot::Sysroot;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// `XFS_FSOP_GEOM_FLAGS_*`, by the names that `xfs_info` prints where it has one.
+/// `XFS_FSOP_GEOM_FLAGS_*`, named as in the output of `xfs_info` if possible.
 const FLAGS: [(u32, &str); 18] = [
     (1 << 0, "attr"),
     (1 << 2, "quota"),
@@ -27,22 +27,22 @@ const FLAGS: [(u32, &str); 18] = [
     (1 << 24, "exchange"),
 ];
 
-/// Adds the geometry; no privilege is needed.
+/// Adds the geometry; needs no privilege.
 pub(super) fn features(sys: &Sysroot, path: &Path, features: &mut BTreeMap<String, String>, unseen: &mut Vec<String>) {
     if !sys.is_real() {
         unseen.push("the geometry of XFS: only the running machine reports it".to_owned());
         return;
     }
-    // A file may be closed to us where its directory is not.
+    // A file may be unreadable while its directory is readable.
     let geometry = path.ancestors().take(2).map(platform::xfs_geometry).reduce(|first, second| first.or(second));
     match geometry {
-        Some(Ok(geometry)) => tell(&geometry, features),
+        Some(Ok(geometry)) => add_features(&geometry, features),
         Some(Err(error)) => unseen.push(error.to_string()),
         None => {}
     }
 }
 
-fn tell(geometry: &XfsGeometry, features: &mut BTreeMap<String, String>) {
+fn add_features(geometry: &XfsGeometry, features: &mut BTreeMap<String, String>) {
     let mut say = |name: &str, value: String| features.insert(name.to_owned(), value);
     let names: Vec<&str> = FLAGS.iter().filter(|(bit, _)| geometry.flags & bit != 0).map(|(_, name)| *name).collect();
     say("features", names.join(","));

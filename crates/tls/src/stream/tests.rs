@@ -1,4 +1,4 @@
-//! Both ends in one process, and ends that are not what they say.
+//! Both ends in one process, and peers that misbehave.
 
 use super::*;
 use std::net::{SocketAddr, TcpListener};
@@ -13,8 +13,8 @@ fn listener() -> (TcpListener, SocketAddr) {
     (listener, at)
 }
 
-/// What the server has to say of this client.
-fn served(identity: &Identity, patience: Duration, client: impl FnOnce(TcpStream)) -> Result<Channel, ChannelError> {
+/// Serves one client, and returns the server's result.
+fn serve(identity: &Identity, patience: Duration, client: impl FnOnce(TcpStream)) -> Result<Channel, ChannelError> {
     let (listener, at) = listener();
     thread::scope(|scope| {
         let server = scope.spawn(|| {
@@ -26,10 +26,10 @@ fn served(identity: &Identity, patience: Duration, client: impl FnOnce(TcpStream
     })
 }
 
-/// What a client that trusts so has to say of the server.
-fn met(identity: &Identity, trust: &Trust, purpose: &str) -> [Result<Channel, ChannelError>; 2] {
+/// Connects a client to a server, and returns both results.
+fn connect_both(identity: &Identity, trust: &Trust, purpose: &str) -> [Result<Channel, ChannelError>; 2] {
     let mut client = None;
-    let server = served(identity, PATIENCE, |socket| client = Some(Channel::connect(socket, trust, purpose)));
+    let server = serve(identity, PATIENCE, |socket| client = Some(Channel::connect(socket, trust, purpose)));
     [client.expect("it was run"), server]
 }
 
@@ -40,8 +40,8 @@ fn identity() -> Identity {
 #[test]
 fn both_ends_exchange_bytes_at_the_same_time() {
     let identity = identity();
-    let [client, server] = met(&identity, &identity.trust(), PURPOSE).map(|end| end.expect("a connection"));
-    // More than both sockets and all buffers hold: whoever only writes must not keep the other from reading.
+    let [client, server] = connect_both(&identity, &identity.trust(), PURPOSE).map(|end| end.expect("a connection"));
+    // More than the sockets and buffers hold: an end that only writes must not block the other's reads.
     let sent: Vec<u8> = (0..8_000_000u32).map(|number| (number * 7) as u8).collect();
     let deadline = Some(Instant::now() + Duration::from_secs(60));
     let ends = [client, server].map(|mut end| {
@@ -68,7 +68,8 @@ fn both_ends_exchange_bytes_at_the_same_time() {
 #[test]
 fn a_read_ends_at_its_deadline() {
     let identity = identity();
-    let [mut client, mut server] = met(&identity, &identity.trust(), PURPOSE).map(|end| end.expect("a connection"));
+    let [mut client, mut server] =
+        connect_both(&identity, &identity.trust(), PURPOSE).map(|end| end.expect("a connection"));
     client.set_deadline(Some(Instant::now() + SHORT));
     let error = client.read(&mut [0]).expect_err("nothing was sent");
     assert_eq!(error.kind(), ErrorKind::TimedOut);
@@ -81,19 +82,20 @@ fn a_read_ends_at_its_deadline() {
 }
 
 #[test]
-fn an_end_that_dies_is_no_end_of_the_data() {
+fn a_dead_peer_is_an_error_and_not_the_end_of_data() {
     let identity = identity();
-    let [mut client, server] = met(&identity, &identity.trust(), PURPOSE).map(|end| end.expect("a connection"));
+    let [mut client, server] =
+        connect_both(&identity, &identity.trust(), PURPOSE).map(|end| end.expect("a connection"));
     server.socket().shutdown(std::net::Shutdown::Both).expect("shut down");
     let error = client.read(&mut [0]).expect_err("cut off");
     assert_eq!(error.kind(), ErrorKind::UnexpectedEof);
 }
 
 #[test]
-fn a_server_with_another_key_is_not_served_the_proof() {
+fn a_server_with_another_key_gets_no_proof() {
     let (known, other) = (identity(), identity());
     let trust = Trust { token: other.token.clone(), ..known.trust() };
-    let [client, server] = met(&other, &trust, PURPOSE);
+    let [client, server] = connect_both(&other, &trust, PURPOSE);
     let error = client.expect_err("another certificate");
     let ChannelError::Fingerprint { expected, found } = error else { panic!("{error}") };
     assert_eq!((expected, found), (known.trust().fingerprint, other.trust().fingerprint));
@@ -104,21 +106,21 @@ fn a_server_with_another_key_is_not_served_the_proof() {
 fn a_client_with_another_token_is_refused_by_both() {
     let identity = identity();
     let trust = Trust { token: [7; 32].into(), ..identity.trust() };
-    let [client, server] = met(&identity, &trust, PURPOSE);
+    let [client, server] = connect_both(&identity, &trust, PURPOSE);
     assert!(matches!(client, Err(ChannelError::Refused)), "{client:?}");
     assert!(matches!(server, Err(ChannelError::Token)), "{server:?}");
 }
 
 #[test]
-fn a_proof_for_one_purpose_is_none_for_another() {
+fn a_proof_for_one_purpose_is_invalid_for_another() {
     let identity = identity();
-    let [client, server] = met(&identity, &identity.trust(), "other");
+    let [client, server] = connect_both(&identity, &identity.trust(), "other");
     assert!(matches!(client, Err(ChannelError::Refused)), "{client:?}");
     assert!(matches!(server, Err(ChannelError::Token)), "{server:?}");
 }
 
-/// A client that speaks TLS, and then what it likes.
-fn says(channel: &mut Channel, nonce: &[u8; 32]) -> [u8; 32] {
+/// Sends a nonce as a client, and returns the server's nonce.
+fn exchange_nonces(channel: &mut Channel, nonce: &[u8; 32]) -> [u8; 32] {
     channel.write_all(nonce).expect("sent");
     let mut other = [0; 32];
     channel.read_exact(&mut other).expect("the nonce of the server");
@@ -126,21 +128,21 @@ fn says(channel: &mut Channel, nonce: &[u8; 32]) -> [u8; 32] {
 }
 
 #[test]
-fn a_proof_that_was_good_once_is_refused_the_second_time() {
+fn a_replayed_proof_is_refused() {
     let identity = identity();
     let trust = identity.trust();
     let nonce = [3; 32];
     let mut seen = [0; 32];
-    let first = served(&identity, PATIENCE, |socket| {
+    let first = serve(&identity, PATIENCE, |socket| {
         let mut channel = Channel::greet(socket, &trust).expect("a session");
-        let other = says(&mut channel, &nonce);
+        let other = exchange_nonces(&mut channel, &nonce);
         seen = channel.proof(&trust.token, PURPOSE, Role::Client, [&nonce, &other]).expect("a proof");
         channel.write_all(&seen).expect("sent");
     });
     assert!(first.is_ok(), "{first:?}");
-    let again = served(&identity, PATIENCE, |socket| {
+    let again = serve(&identity, PATIENCE, |socket| {
         let mut channel = Channel::greet(socket, &trust).expect("a session");
-        says(&mut channel, &nonce);
+        exchange_nonces(&mut channel, &nonce);
         channel.write_all(&seen).expect("sent");
     });
     assert!(matches!(again, Err(ChannelError::Token)), "{again:?}");
@@ -150,9 +152,9 @@ fn a_proof_that_was_good_once_is_refused_the_second_time() {
 fn the_proof_of_the_server_is_not_that_of_a_client() {
     let identity = identity();
     let trust = identity.trust();
-    let server = served(&identity, PATIENCE, |socket| {
+    let server = serve(&identity, PATIENCE, |socket| {
         let mut channel = Channel::greet(socket, &trust).expect("a session");
-        let other = says(&mut channel, &[3; 32]);
+        let other = exchange_nonces(&mut channel, &[3; 32]);
         let reflected = channel.proof(&trust.token, PURPOSE, Role::Server, [&[3; 32], &other]).expect("a proof");
         channel.write_all(&reflected).expect("sent");
     });
@@ -160,7 +162,7 @@ fn the_proof_of_the_server_is_not_that_of_a_client() {
 }
 
 #[test]
-fn what_is_no_tls_is_refused() {
+fn bytes_other_than_tls_are_refused() {
     let identity = identity();
     let mut record = vec![0x16, 3, 1, 0x40, 0];
     record.extend_from_slice(&[0xff; 0x4000]);
@@ -171,8 +173,8 @@ fn what_is_no_tls_is_refused() {
     }
     let all: [&[u8]; 6] = [b"GET / HTTP/1.1\r\n\r\n", b"SSH-2.0-x\r\n", &[0; 100], &[0x16, 3, 1], &record, &endless];
     for bytes in all {
-        let server = served(&identity, SHORT, |mut socket| {
-            // The server may have gone before the last byte.
+        let server = serve(&identity, SHORT, |mut socket| {
+            // The server may close before the last byte.
             let _ = socket.write_all(bytes);
             let _ = socket.shutdown(std::net::Shutdown::Write);
             let _ = socket.read_to_end(&mut Vec::new());
@@ -186,7 +188,7 @@ fn what_is_no_tls_is_refused() {
 fn a_handshake_that_comes_byte_by_byte_ends_at_its_deadline() {
     let identity = identity();
     let began = Instant::now();
-    let server = served(&identity, SHORT, |mut socket| {
+    let server = serve(&identity, SHORT, |mut socket| {
         for byte in [0x16, 3, 1, 2, 0].into_iter().chain(std::iter::repeat_n(0, 400)) {
             if socket.write_all(&[byte]).is_err() || began.elapsed() > PATIENCE {
                 break;
@@ -201,16 +203,17 @@ fn a_handshake_that_comes_byte_by_byte_ends_at_its_deadline() {
 fn a_client_without_a_proof_ends_at_its_deadline() {
     let identity = identity();
     let mut kept = None;
-    let server = served(&identity, SHORT, |socket| kept = Channel::greet(socket, &identity.trust()).ok());
+    let server = serve(&identity, SHORT, |socket| kept = Channel::greet(socket, &identity.trust()).ok());
     assert!(matches!(server, Err(ChannelError::Slow)), "{server:?}");
     assert!(kept.is_some());
 }
 
 #[test]
-fn a_byte_that_is_changed_on_the_way_is_found() {
+fn a_forged_record_is_detected() {
     let identity = identity();
-    let [mut client, mut server] = met(&identity, &identity.trust(), PURPOSE).map(|end| end.expect("a connection"));
-    // A record that the client never wrote.
+    let [mut client, mut server] =
+        connect_both(&identity, &identity.trust(), PURPOSE).map(|end| end.expect("a connection"));
+    // A record that the client never sent.
     let mut record = vec![0x17, 3, 3, 0, 40];
     record.extend_from_slice(&[9; 40]);
     client.socket().set_nonblocking(false).expect("blocking");

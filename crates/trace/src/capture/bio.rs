@@ -1,21 +1,21 @@
-//! The kernel's bios: requests to devices as its structures hold them.
+//! The kernel's bios: block device requests in the layout of its structures.
 
-/// A bio that was kept while the device worked on it.
+/// A bio that was stored while the device worked on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Kept {
     pub(super) begin_ns: u64,
-    /// Process and thread, as the kernel puts them together.
+    /// Process and thread, packed like the kernel does.
     pub(super) task: u64,
     pub(super) sector: u64,
-    /// Bytes that it moves.
     pub(super) length: u32,
     pub(super) operation: u32,
-    /// Major and minor number, as the kernel puts them together.
+    /// Major and minor number, packed like the kernel does.
     pub(super) device: u32,
 }
 
 impl Kept {
-    /// Reads an entry of the programs' table: the bio's number, and the fields in their order. `None` if the entry is free.
+    /// Reads an entry of the programs' table: the bio's number, and the fields in their order. `None`
+    /// if the entry is free.
     pub(super) fn new([number, begin_ns, task, sector, lengths, device]: [u64; 6]) -> Option<Kept> {
         let (length, operation) = (lengths as u32, (lengths >> 32) as u32);
         (number != 0).then_some(Kept { begin_ns, task, sector, length, operation, device: device as u32 })
@@ -32,7 +32,7 @@ pub(super) struct RequestBits {
 }
 
 impl RequestBits {
-    /// Reads them from the two words that the programs keep them in.
+    /// Unpacks the two words in which the programs store them.
     pub(super) fn new(first: u64, second: u64) -> RequestBits {
         RequestBits {
             flush: first as u32,
@@ -42,7 +42,7 @@ impl RequestBits {
         }
     }
 
-    /// The letters that the kernel's events have for it. Source: linux/blk_types.h and blk_fill_rwbs() of Linux.
+    /// Returns the letters of the kernel's events. Source: linux/blk_types.h and blk_fill_rwbs() of Linux.
     pub(super) fn letters(self, operation: u32) -> String {
         let is = |bit: u32| operation & bit != 0;
         let mut letters = if is(self.flush) { String::from("F") } else { String::new() };
@@ -62,7 +62,7 @@ impl RequestBits {
     }
 }
 
-/// The number of the error for a status of the block layer. Source: blk_errors of block/blk-core.c of Linux.
+/// Returns the error number for a status of the block layer. Source: blk_errors of block/blk-core.c of Linux.
 pub(super) fn error_of_status(status: u32) -> i64 {
     let numbers = [0, 95, 110, 28, 67, 121, 52, 61, 84, 12];
     numbers.get(status as usize).copied().unwrap_or(5)
@@ -80,13 +80,14 @@ mod tests {
         assert_eq!(Kept::new([0, 100, 1, 2, 3, 4]), None, "the entry is free");
     }
 
-    /// As the kernel itself writes them.
+    /// Compares with the kernel's own output.
     #[test]
     fn operations_have_the_kernel_s_letters() {
         let bits = RequestBits::new(1 << 18 | 1 << (32 + 17), 1 << 19 | 1 << (32 + 12));
         assert_eq!(bits, RequestBits { flush: 1 << 18, durable: 1 << 17, ahead: 1 << 19, metadata: 1 << 12 });
-        let told = [0, 1, 1 | 1 << 18, 1 | 1 << 17 | 1 << 18 | 1 << 12, 3, 1 << 19, 9].map(|word| bits.letters(word));
-        assert_eq!(told, ["R", "W", "FW", "FWFM", "D", "RA", "N"]);
+        let letters =
+            [0, 1, 1 | 1 << 18, 1 | 1 << 17 | 1 << 18 | 1 << 12, 3, 1 << 19, 9].map(|word| bits.letters(word));
+        assert_eq!(letters, ["R", "W", "FW", "FWFM", "D", "RA", "N"]);
         assert_eq!([0, 3, 10, 99].map(error_of_status), [0, 28, 5, 5]);
     }
 }

@@ -1,5 +1,5 @@
-//! Records by programs in the kernel (BPF): no call is stopped for it, and each takes a fraction of a microsecond longer. Linux on x86-64, and
-//! only with the right to load such programs. Their sources are in `bpf/`; `cargo xtask bpf` compiles them.
+//! Records with programs in the kernel (BPF): stops no calls, and slows each by a fraction of a microsecond. Linux on
+//! x86-64, and only with the right to load such programs. The sources are in `bpf/`; `cargo xtask bpf` compiles them.
 
 use super::bio::Kept;
 use super::event::{self, paths_of};
@@ -20,7 +20,7 @@ use std::io;
 use std::sync::atomic::Ordering;
 use std::thread;
 
-/// The programs for calls and for requests to devices, as `cargo xtask bpf` compiled them.
+/// The programs for calls and for block requests, compiled by `cargo xtask bpf`.
 static OF_CALLS: &[u8] = include_bytes_aligned!("../../bpf/calls.bpf.o");
 static OF_REQUESTS: &[u8] = include_bytes_aligned!("../../bpf/blocks.bpf.o");
 
@@ -30,12 +30,12 @@ type Attached = (&'static str, &'static str);
 const AT_CALLS: [Attached; 3] =
     [("call_begins", "sys_enter"), ("call_ends", "sys_exit"), ("forks", "sched_process_fork")];
 
-/// Ops of io_uring. What the kernel says of their end differs: one of the two programs is refused.
+/// Ops of io_uring. Kernels differ in the tracepoint for the end of an op: one of the two programs is rejected.
 const AT_RINGS: [Attached; 2] = [("ring_begins", "io_uring_submit_req"), ("ring_registers", "io_uring_register")];
 const AT_RING_ENDS: [Attached; 2] = [("ring_ends", "io_uring_complete"), ("ring_ends_formerly", "io_uring_complete")];
 
-/// Requests to devices with request queues, whose bios have no length any more when they are complete; and to devices without, of which a bio
-/// is all that there is of a request.
+/// Block requests. Devices with request queues: their bios have lost the length by completion. Devices without: a bio
+/// is all there is of a request.
 const AT_REQUESTS: [Attached; 3] = [
     ("bio_queued", "block_bio_queue"),
     ("request_completed", "block_rq_complete"),
@@ -43,7 +43,8 @@ const AT_REQUESTS: [Attached; 3] = [
 ];
 const AT_BIOS: [Attached; 2] = [("bio_ends", "block_bio_complete"), ("bio_begins", "block_bio_queue")];
 
-/// Programs that the kernel has loaded, and the tables that they share with this process. They are removed with it.
+/// Programs that are loaded in the kernel, and the tables that they share with this
+/// process. Dropping it removes them.
 struct Loaded {
     programs: Ebpf,
     tables: SharedTables,
@@ -77,22 +78,22 @@ impl Loaded {
     }
 }
 
-/// The recorder: programs at their tracepoints, which are removed with it.
+/// The recorder: attached programs, which are removed on drop.
 pub(super) struct Recorder {
     ring: RingBuf<MapData>,
     loaded: Loaded,
     slots: Option<Slots>,
     lost_at: usize,
-    /// The bits of operations have not been handed on.
+    /// Whether the bits of operations are still to be passed on.
     awaits_bits: bool,
-    /// What a recorded call takes more, ns.
+    /// Overhead of a recorded call, ns.
     pub(super) ns_per_call: Option<f64>,
-    /// Ops of io_uring are recorded.
+    /// Whether ops of io_uring are recorded.
     pub(super) has_rings: bool,
 }
 
 impl Recorder {
-    /// Has the kernel's programs run from now on.
+    /// Loads and attaches the programs.
     pub(super) fn new(subject: &Subject) -> Result<Recorder, CaptureError> {
         let types = Btf::from_sys_fs().map_err(refused("read the kernel's types (BTF)"))?;
         match subject {
@@ -153,7 +154,7 @@ impl Recorder {
         let own = std::process::id();
         recorder.set(own, 1);
         let recorded_ns = idle_calls_ns(&null, CALIBRATION_CALLS, CALIBRATION_ROUNDS);
-        // From now on this process is not recorded.
+        // Exclude this process.
         recorder.set(own, 0);
         recorder.ns_per_call = Some((recorded_ns - alone_ns).max(0.0));
         while recorder.ring.next().is_some() {}
@@ -167,12 +168,12 @@ impl Recorder {
         }
     }
 
-    /// Records a process from now on.
+    /// Starts recording a process.
     pub(super) fn add(&self, process: u32) {
         self.set(process, 1);
     }
 
-    /// Requests to devices that are not complete.
+    /// Returns the block requests that are not complete.
     pub(super) fn unfinished(&self) -> Vec<Kept> {
         let word = |at| self.loaded.tables.word(at).load(Ordering::Relaxed);
         let places = if self.slots.is_some() { 0..KEPT_MAX } else { 0..0 };
@@ -181,17 +182,17 @@ impl Recorder {
             .collect()
     }
 
-    /// Records that did not fit into the ring or the slots.
+    /// Returns the number of records that did not fit into the ring or the slots.
     pub(super) fn drops(&self) -> u64 {
         self.loaded.tables.word(self.lost_at).load(Ordering::Relaxed)
     }
 
-    /// Hands on what there is until the end, which `is_over` announces; what was written until then is handed on as well.
+    /// Passes records on until `is_over` returns `true`, including all records written before that.
     pub(super) fn run(&mut self, take: &mut dyn FnMut(&[u8]), is_over: &mut dyn FnMut() -> bool) {
         loop {
             let over = is_over();
             let (tables, awaits_bits) = (&self.loaded.tables, &mut self.awaits_bits);
-            // Programs write the bits before they make a record that has an operation, in whichever of the two.
+            // Programs write the bits before their first record with an operation, in either of the two.
             let mut hand_on = |record: &[u8]| {
                 if *awaits_bits {
                     let bits = [0, 8].map(|at| tables.word(BITS_AT + at).load(Ordering::Acquire));
@@ -217,7 +218,7 @@ impl Recorder {
     }
 }
 
-/// By the number of a call: its [`Paths`], or 0 if it is not recorded.
+/// Returns [`Paths`] by call number; 0 for calls that are not recorded.
 fn recorded_calls() -> [u8; CALLS_MAX] {
     let mut calls = [0; CALLS_MAX];
     for (number, name) in NUMBERS.iter().copied().chain([(IO_URING_SETUP, "")]) {
@@ -230,15 +231,15 @@ fn recorded_calls() -> [u8; CALLS_MAX] {
     calls
 }
 
-/// An error of the loader with its causes. Of what the kernel's verifier says, the last lines matter.
+/// Converts an error of the loader with its causes. Of the kernel's verifier log, only the last lines matter.
 fn refused<E: Error>(what: &'static str) -> impl FnOnce(E) -> CaptureError {
     move |error| {
         let mut text = error.to_string();
         let (mut source, mut kind) = (error.source(), io::ErrorKind::Other);
         while let Some(cause) = source {
-            let said = cause.to_string();
-            if !text.contains(&said) {
-                text = format!("{text}: {said}");
+            let reason = cause.to_string();
+            if !text.contains(&reason) {
+                text = format!("{text}: {reason}");
             }
             kind = cause.downcast_ref::<io::Error>().map_or(kind, io::Error::kind);
             source = cause.source();
@@ -256,13 +257,14 @@ fn refused<E: Error>(what: &'static str) -> impl FnOnce(E) -> CaptureError {
 mod tests {
     use super::*;
 
-    /// The kernel's verifier takes the programs for devices with a request queue and without one, which tests of the command cannot choose.
+    /// Protects: the kernel's verifier accepts the programs for devices with and without a request queue. Tests of
+    /// the command cannot choose between them.
     #[test]
-    fn programs_for_all_devices_are_taken() {
+    fn the_verifier_accepts_the_programs_for_all_devices() {
         for device in [(7, 0), (255, 0xf_ffff)] {
             if let Err(error) = Recorder::new(&Subject::Devices(vec![device], Vec::new())) {
                 assert!(std::env::var_os("CI").is_none(), "under CI nothing may be skipped: {error}");
-                eprintln!("SKIPPED: the kernel lets nobody load programs: {error}");
+                eprintln!("SKIPPED: the kernel does not allow loading programs: {error}");
             }
         }
     }
@@ -271,16 +273,16 @@ mod tests {
     fn too_many_devices_are_refused() {
         let devices = (0..=DEVICES_MAX as u32).map(|minor| (7, minor)).collect();
         let Err(error) = Recorder::new(&Subject::Devices(devices, Vec::new())) else { panic!("more than fit") };
-        // Without BTF, that is said first.
-        let told = error.to_string();
-        assert!(told.ends_with("1025 devices; at most 1024 at once") || told.contains("BTF"), "{told}");
+        // Without BTF, that error comes first.
+        let message = error.to_string();
+        assert!(message.ends_with("1025 devices; at most 1024 at once") || message.contains("BTF"), "{message}");
     }
 
-    /// The first line says what was tried; of a verifier's log, the end says what was wrong.
+    /// Protects: the first line gives the action; of a verifier's log only the end is kept.
     #[test]
     fn long_logs_of_the_verifier_are_cut() {
         let log = "program refused:\n0: r1 = 0\n1: r2 = 0\n\nR3 !read_ok\nprocessed 2 insns\n";
-        let told = refused("load a program")(io::Error::new(io::ErrorKind::PermissionDenied, log)).to_string();
-        assert_eq!(told, "cannot record: load a program: program refused:; R3 !read_ok; processed 2 insns");
+        let message = refused("load a program")(io::Error::new(io::ErrorKind::PermissionDenied, log)).to_string();
+        assert_eq!(message, "cannot record: load a program: program refused:; R3 !read_ok; processed 2 insns");
     }
 }

@@ -1,8 +1,10 @@
-//! Records calls by stopping them, with ptrace(2): what everybody may do to programs of their own. A filter (seccomp) has only calls on
-//! files stop; processes that run already get none, and stop at every call.
+//! Records calls by stopping them with ptrace(2), which every user may do to own programs. A seccomp filter stops
+//! only calls on files. Processes that run already cannot get a filter, and stop at every call.
 
 use super::event::{self, CallEvent};
-use super::process::{CallState, Filter, GoOn, Stop, call_of, child, close_here, go_on, interrupt, let_go};
+use super::process::{
+    CallState, Filter, GoOn, Stop, call_of, child, close_in_child, detach_task, interrupt, resume_task,
+};
 use super::process::{now_ns, read_memory, reap, seize, terminate, wait};
 use super::records::{CALLS_MAX, PATH_BYTES};
 use super::session::{NUMBERS, REAPS, SUBMITS};
@@ -14,14 +16,14 @@ use std::io::{self, PipeWriter, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-/// Calls of a round of a calibration, and rounds: together about a tenth of a second.
+/// Calls per calibration round, and number of rounds: about a tenth of a second in total.
 const CALIBRATION_CALLS: u32 = 250;
 const CALIBRATION_ROUNDS: u32 = 20;
 
-/// Ops of one call of libaio that are looked at.
+/// Maximum number of ops read from one libaio call.
 const BATCH_MAX: u64 = 4096;
 
-/// What ptrace is told to do with a recording: it gets events with the time of their ends.
+/// Callback for events of a recording, each with the time of its end.
 pub(super) type Take<'a> = dyn FnMut(u64, Vec<u8>) + 'a;
 
 /// A call that has begun.
@@ -32,36 +34,37 @@ struct Begun {
     at_ns: u64,
 }
 
-/// A thread that is followed.
+/// A traced thread.
 #[derive(Debug, Clone, Copy)]
 struct Followed {
     process: u32,
     begun: Option<Begun>,
 }
 
-/// Follows processes and what they start.
+/// Traces processes and their children.
 pub(super) struct Follower {
-    /// What is done at the end of each call, by number.
+    /// Action at the end of each call, by call number.
     calls: Vec<Option<AtEnd>>,
     tasks: HashMap<u32, Followed>,
-    /// New ones that have stopped before their parents, whose descriptors they have: they stay until these have.
+    /// New tasks that stopped before their parent's fork event. They wait for it, since
+    /// they inherit the parent's descriptors.
     early: HashSet<u32>,
-    /// Only calls of the filter stop.
+    /// Whether a filter selects the calls that stop.
     filtered: bool,
 }
 
-/// What is read from memory when a call has returned.
+/// Data to read from memory when a call returns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum AtEnd {
     Paths(Vec<usize>),
-    /// The name of the program that begins.
+    /// Name of the program that starts.
     Command,
     Submitted,
     Reaped,
 }
 
 impl Follower {
-    /// Of these calls; all others must not have stopped, or do not matter.
+    /// Creates a tracer for these calls. Other calls either do not stop or are ignored.
     pub(super) fn new(numbers: &[u32], filtered: bool) -> Follower {
         let mut calls = vec![None; CALLS_MAX];
         for number in numbers {
@@ -79,7 +82,7 @@ impl Follower {
         Follower { calls, tasks: HashMap::new(), early: HashSet::new(), filtered }
     }
 
-    /// Follows a process that waits, or one that runs already, with all of its threads.
+    /// Attaches to a waiting or running process, with all of its threads.
     pub(super) fn attach(&mut self, process: u32) -> io::Result<()> {
         loop {
             let before = self.tasks.len();
@@ -94,15 +97,15 @@ impl Follower {
                     interrupt(task)?;
                 }
             }
-            // Threads that others have made meanwhile are there the next time.
+            // Repeat for threads created in the meantime.
             if self.tasks.len() == before {
                 return Ok(());
             }
         }
     }
 
-    /// Follows until all have ended, or the sentinel has: then what has a filter is told to end, for its calls would fail without this
-    /// process, and all others are let go. Returns how `root` ended.
+    /// Traces until all processes or the sentinel have exited. Then terminates filtered processes, whose calls would
+    /// fail without a tracer, and detaches from all others. Returns the exit status of `root`.
     pub(super) fn follow(&mut self, root: u32, sentinel: u32, take: &mut Take<'_>) -> io::Result<Option<ExitStatus>> {
         let (mut status, mut leaves) = (None, false);
         while !self.tasks.is_empty() {
@@ -128,7 +131,7 @@ impl Follower {
             }
             if leaves {
                 let signal = if let Stop::Signal(signal) = stop { signal } else { 0 };
-                let _ = let_go(task, signal);
+                let _ = detach_task(task, signal);
                 self.tasks.remove(&task);
                 continue;
             }
@@ -137,7 +140,7 @@ impl Follower {
         Ok(status)
     }
 
-    /// A thread has stopped: takes what there is to be seen, and lets it go on.
+    /// Handles a stopped thread and resumes it.
     fn stopped(&mut self, task: u32, stop: Stop, take: &mut Take<'_>) {
         let now = now_ns();
         let Some(mut followed) = self.tasks.get(&task).copied() else {
@@ -149,7 +152,7 @@ impl Follower {
             Stop::Call => match call_of(task) {
                 Ok(CallState::Begins(number, arguments)) => {
                     let is_known = self.calls.get(number as usize).is_some_and(Option::is_some);
-                    // From when it may go on.
+                    // Start time of the call; the thread may continue from here.
                     followed.begun = is_known.then(|| Begun { number: number as u32, arguments, at_ns: now_ns() });
                 }
                 Ok(CallState::Returned(result)) => {
@@ -164,11 +167,11 @@ impl Follower {
                 let process = process_of(child);
                 self.tasks.insert(child, Followed { process, begun: None });
                 if self.early.remove(&child) {
-                    self.go(child, GoOn::Freely, 0);
+                    self.resume(child, GoOn::Freely, 0);
                 }
             }
             Stop::Execs(before) if before != task => {
-                // The thread that does it gets the number of its process; the others are gone.
+                // The thread that executes the program takes the process's ID; the other threads are gone.
                 followed = Followed { process: task, ..self.tasks.remove(&before).unwrap_or(followed) };
             }
             Stop::Group => how = GoOn::Listening,
@@ -176,14 +179,14 @@ impl Follower {
             Stop::Execs(_) | Stop::Attached | Stop::Ended(_) => {}
         }
         self.tasks.insert(task, followed);
-        self.go(task, how, signal);
+        self.resume(task, how, signal);
     }
 
-    /// Lets it go on until there is something to see.
-    fn go(&self, task: u32, how: GoOn, signal: i32) {
+    /// Resumes a thread until its next event.
+    fn resume(&self, task: u32, how: GoOn, signal: i32) {
         let is_in_call = self.tasks.get(&task).is_some_and(|followed| followed.begun.is_some());
         let how = if how == GoOn::Freely && (!self.filtered || is_in_call) { GoOn::UntilCall } else { how };
-        go_on(task, how, signal);
+        resume_task(task, how, signal);
     }
 
     fn returned(&self, task: u32, process: u32, begun: Begun, result: i64, now: u64, take: &mut Take<'_>) {
@@ -208,7 +211,7 @@ impl Follower {
                 take(now, event::call(&event));
             }
             AtEnd::Submitted => {
-                // A list of places of `struct iocb`.
+                // An array of pointers to `struct iocb`.
                 for place in 0..u64::try_from(result).unwrap_or(0).min(BATCH_MAX) {
                     let (mut pointer, mut block) = ([0; 8], [0; 64]);
                     read_all(task, arguments[2].wrapping_add(8 * place), &mut pointer);
@@ -218,7 +221,7 @@ impl Follower {
                 }
             }
             AtEnd::Reaped => {
-                // A list of `struct io_event`.
+                // An array of `struct io_event`.
                 for place in 0..u64::try_from(result).unwrap_or(0).min(BATCH_MAX) {
                     let mut ended = [0; 32];
                     read_all(task, arguments[3].wrapping_add(32 * place), &mut ended);
@@ -230,7 +233,7 @@ impl Follower {
     }
 }
 
-/// Reads memory that has zeros in it.
+/// Reads memory that may contain zeros.
 fn read_all(task: u32, address: u64, bytes: &mut [u8]) {
     let mut read = 0;
     while read < bytes.len() {
@@ -241,14 +244,14 @@ fn read_all(task: u32, address: u64, bytes: &mut [u8]) {
     }
 }
 
-/// The process of a thread; the thread itself if it is gone.
+/// Returns the process of a thread; the thread itself if it is gone.
 pub(super) fn process_of(task: u32) -> u32 {
     let status = fs::read_to_string(format!("/proc/{task}/status")).unwrap_or_default();
     let process = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
     process.and_then(|number| number.trim().parse().ok()).unwrap_or(task)
 }
 
-/// A child that does nothing but end when it is told to, which whoever waits for followed processes sees.
+/// A child process that only waits to exit. Its exit wakes the wait for traced processes.
 pub(super) struct Sentinel {
     pub(super) process: u32,
     go: Option<PipeWriter>,
@@ -258,13 +261,13 @@ impl Sentinel {
     pub(super) fn new() -> io::Result<Sentinel> {
         let (mut wait, go) = io::pipe()?;
         let process = child(|| {
-            close_here(&go);
+            close_in_child(&go);
             let _ = wait.read(&mut [0]);
         })?;
         Ok(Sentinel { process, go: Some(go) })
     }
 
-    /// Tells it to end.
+    /// Makes it exit.
     pub(super) fn end(&mut self) {
         self.go = None;
     }
@@ -277,7 +280,7 @@ impl Drop for Sentinel {
     }
 }
 
-/// What stopping makes a call take longer here, ns: a child calls alone, and then followed.
+/// Measures how much longer a call takes when it is stopped, in ns: a child makes calls untraced, and then traced.
 pub(super) fn calibrate(filtered: bool) -> Result<f64, CaptureError> {
     let failed = kernel;
     let null = File::open("/dev/null").map_err(failed("/dev/null"))?;
@@ -286,10 +289,10 @@ pub(super) fn calibrate(filtered: bool) -> Result<f64, CaptureError> {
     let numbers = [libc::SYS_pread64 as u32];
     let mut filter = Filter::new(&numbers);
     let process = child(|| {
-        close_here(&go);
+        close_in_child(&go);
         let alone_ns = super::kernel::idle_calls_ns(&null, CALIBRATION_CALLS, CALIBRATION_ROUNDS);
         let _ = say.write(&[0]);
-        if !matches!(wait.read(&mut [0]), Ok(1)) || filtered && filter.put_on().is_err() {
+        if !matches!(wait.read(&mut [0]), Ok(1)) || filtered && filter.install().is_err() {
             return;
         }
         let followed_ns = super::kernel::idle_calls_ns(&null, CALIBRATION_CALLS, CALIBRATION_ROUNDS);
@@ -298,11 +301,11 @@ pub(super) fn calibrate(filtered: bool) -> Result<f64, CaptureError> {
     .map_err(failed("make a process"))?;
     drop((say, wait));
     let mut number = [0; 8];
-    hear.read_exact(&mut number[..1]).map_err(failed("measure a process of its own"))?;
+    hear.read_exact(&mut number[..1]).map_err(failed("measure a child process"))?;
     let mut follower = Follower::new(&numbers, filtered);
-    follower.attach(process).map_err(failed("follow a process of its own"))?;
-    go.write_all(&[1]).map_err(failed("let a process of its own begin"))?;
-    follower.follow(process, 0, &mut |_, _| ()).map_err(failed("follow a process of its own"))?;
-    hear.read_exact(&mut number).map_err(failed("put a filter on a process of its own"))?;
+    follower.attach(process).map_err(failed("trace a child process"))?;
+    go.write_all(&[1]).map_err(failed("start a child process"))?;
+    follower.follow(process, 0, &mut |_, _| ()).map_err(failed("trace a child process"))?;
+    hear.read_exact(&mut number).map_err(failed("install a filter in a child process"))?;
     Ok(f64::from_ne_bytes(number).max(0.0))
 }

@@ -1,6 +1,6 @@
-//! Records by the kernel's own events (tracefs), in a buffer of their own that is removed afterwards: calls without paths for a quarter of
-//! a microsecond each. The events have no paths, so that calls with paths are stopped by ptrace; of processes that run already, only what
-//! they open is known, and only while it is open.
+//! Records with the kernel's own events (tracefs), in a separate buffer that is removed afterwards. An event costs a
+//! quarter of a microsecond. Events contain no paths, so ptrace stops the calls with paths. For processes that run
+//! already, paths are looked up from their open files, which works only while a file is open.
 
 use super::by_ptrace::process_of;
 use super::event::{self, CallEvent};
@@ -18,15 +18,15 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Where buffers are made, and what ours are called, with the number of this process.
+/// Directory of the buffers, and our name prefix, which the process ID follows.
 const INSTANCES: &str = "instances";
 const PREFIX: &str = "plumb-";
 
-/// Kilobytes of all buffers together, and of each processor's at least.
+/// Total size of all buffers, and minimum size per processor, in kilobytes.
 const BUFFERS_KB: usize = 128 << 10;
 const BUFFER_KB_MIN: usize = 1 << 10;
 
-/// Bytes of the largest page that a kernel may be asked for.
+/// Largest page size to support, in bytes.
 const PAGE_BYTES: usize = 1 << 16;
 
 /// A buffer with its files.
@@ -34,14 +34,14 @@ struct Instance {
     tracefs: Tracefs,
     /// Path relative to the root of tracefs.
     path: String,
-    /// One of each processor.
+    /// One pipe for each processor.
     pipes: Vec<File>,
 }
 
 impl Instance {
     fn new() -> io::Result<Instance> {
         let tracefs = Tracefs::open()?;
-        // Buffers left by killed processes.
+        // Remove buffers of killed processes.
         for name in tracefs.names(INSTANCES)? {
             let owner = name.strip_prefix(PREFIX).and_then(|pid| pid.parse::<u32>().ok());
             if owner.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) {
@@ -66,7 +66,7 @@ impl Instance {
         self.tracefs.write(&format!("{}/{file}", self.path), text)
     }
 
-    /// Has an event written from now on, where a filter lets it.
+    /// Enables an event, subject to a filter.
     fn enable(&self, system: &str, name: &str, filter: &str) -> io::Result<Event> {
         if !filter.is_empty() {
             self.set(&format!("events/{system}/{name}/filter"), filter)?;
@@ -76,14 +76,14 @@ impl Instance {
         Ok(event)
     }
 
-    /// Only events of these threads, and of those that they make.
+    /// Limits events to these threads and their children.
     fn only(&self, tasks: &[u32]) -> io::Result<()> {
         let text: Vec<String> = tasks.iter().map(u32::to_string).collect();
         self.set("options/event-fork", "1")?;
         self.set("set_event_pid", &text.join(" "))
     }
 
-    /// Hands on what was written since.
+    /// Passes on the events written since the last call.
     fn drain(&mut self, take: &mut dyn FnMut(u64, &[u8])) -> io::Result<()> {
         let mut page = vec![0; PAGE_BYTES];
         for pipe in &mut self.pipes {
@@ -100,7 +100,7 @@ impl Instance {
         Ok(())
     }
 
-    /// Events that were lost, because the buffer was full.
+    /// Returns the number of events lost to a full buffer.
     fn lost(&self) -> u64 {
         let of_processor = |processor: &String| {
             let text = self.tracefs.read(&format!("{}/per_cpu/{processor}/stats", self.path)).unwrap_or_default();
@@ -121,23 +121,23 @@ impl Drop for Instance {
     }
 }
 
-/// What an event says.
-enum Said {
+/// A parsed event.
+enum ParsedEvent {
     Begins(u32, u32, [u64; 6]),
     Returned(u32, i64),
     Forks(u32, u32),
-    /// What is for the session as it is.
+    /// An event that the session takes unchanged.
     Whole(Vec<u8>),
 }
 
-/// Places of fields in the events of calls.
+/// Field offsets in the events of calls.
 struct CallFields {
     enter: (u16, usize, usize),
     exit: (u16, usize),
     fork: (u16, usize),
 }
 
-/// In those of requests.
+/// Field offsets in the events of block requests.
 struct RequestFields {
     event: u16,
     device: usize,
@@ -147,26 +147,26 @@ struct RequestFields {
     error: Option<usize>,
 }
 
-/// The recorder.
+/// The recorder: a buffer and the events read from it.
 pub(super) struct TracefsRecorder {
     instance: Instance,
     calls: Option<CallFields>,
     requests: Vec<RequestFields>,
-    /// By number: whether it is recorded, and not by ptrace.
+    /// Calls to record here instead of by ptrace, by number.
     numbers: Vec<bool>,
-    /// Opens among them, whose files are asked for when they have returned.
+    /// Calls that open files, by number. Their files are looked up when they return.
     opens: Vec<bool>,
-    /// What was read, in the order of its times only in part.
-    said: Vec<(u64, Said)>,
+    /// Events read so far, only partly in time order.
+    events: Vec<(u64, ParsedEvent)>,
     begun: HashMap<u32, (u64, u32, [u64; 6])>,
     processes: HashMap<u32, u32>,
-    /// Calls with paths that nobody saw.
+    /// Calls with paths whose path is unknown.
     pub(super) without_path: u64,
     pub(super) ns_per_call: Option<f64>,
 }
 
 impl TracefsRecorder {
-    /// Has the kernel write events from now on: of calls of no process yet, or of all requests to devices.
+    /// Enables the events: of calls, for no process yet, or of all block requests.
     pub(super) fn new(subject: &Subject, stopped: &[u32]) -> Result<TracefsRecorder, CaptureError> {
         let failed = kernel;
         let instance = Instance::new().map_err(failed("make a buffer of events in tracefs"))?;
@@ -184,7 +184,7 @@ impl TracefsRecorder {
             requests: Vec::new(),
             numbers,
             opens,
-            said: Vec::new(),
+            events: Vec::new(),
             begun: HashMap::new(),
             processes: HashMap::new(),
             without_path: 0,
@@ -219,7 +219,7 @@ impl TracefsRecorder {
     fn see_calls(&mut self) -> io::Result<()> {
         let null = File::open("/dev/null")?;
         let alone_ns = super::kernel::idle_calls_ns(&null, CALIBRATION_CALLS, CALIBRATION_ROUNDS);
-        // Of this thread, to measure what it costs.
+        // Of this thread, to measure the overhead.
         let own = fs::read_link("/proc/thread-self")?;
         let own = own.file_name().and_then(|name| name.to_string_lossy().parse().ok()).unwrap_or(std::process::id());
         self.instance.only(&[own])?;
@@ -233,24 +233,24 @@ impl TracefsRecorder {
         });
         let recorded_ns = super::kernel::idle_calls_ns(&null, CALIBRATION_CALLS, CALIBRATION_ROUNDS);
         self.ns_per_call = Some((recorded_ns - alone_ns).max(0.0));
-        // Nobody, for now: no thread has this number.
+        // No thread has this number, so nothing is recorded yet.
         self.instance.only(&[1 << 22])?;
         self.instance.drain(&mut |_, _| ())
     }
 
-    /// Only these threads, and what they make.
+    /// Limits recording to these threads and their children.
     pub(super) fn only(&self, tasks: &[u32]) -> Result<(), CaptureError> {
         self.instance.only(tasks).map_err(kernel("choose threads in tracefs"))
     }
 
-    /// Takes what another recorder has seen.
-    pub(super) fn also(&mut self, end_ns: u64, bytes: Vec<u8>) {
-        self.said.push((end_ns, Said::Whole(bytes)));
+    /// Adds an event of another recorder.
+    pub(super) fn add_event(&mut self, end_ns: u64, bytes: Vec<u8>) {
+        self.events.push((end_ns, ParsedEvent::Whole(bytes)));
     }
 
-    /// Reads what was written since.
+    /// Reads the events written since the last call.
     fn read(&mut self) -> io::Result<()> {
-        let (calls, requests, said) = (&self.calls, &self.requests, &mut self.said);
+        let (calls, requests, events) = (&self.calls, &self.requests, &mut self.events);
         let processes = &mut self.processes;
         self.instance.drain(&mut |time, event| {
             let word = |at: usize| event.get(at..)?.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
@@ -261,10 +261,10 @@ impl TracefsRecorder {
                 number if number == calls.enter.0 => {
                     let arguments: Option<Vec<u64>> = (0..6).map(|place| long(calls.enter.2 + 8 * place)).collect();
                     let arguments = arguments?.try_into().ok()?;
-                    Some(Said::Begins(thread, long(calls.enter.1)? as u32, arguments))
+                    Some(ParsedEvent::Begins(thread, long(calls.enter.1)? as u32, arguments))
                 }
-                number if number == calls.exit.0 => Some(Said::Returned(thread, long(calls.exit.1)? as i64)),
-                number if number == calls.fork.0 => Some(Said::Forks(thread, word(calls.fork.1)?)),
+                number if number == calls.exit.0 => Some(ParsedEvent::Returned(thread, long(calls.exit.1)? as i64)),
+                number if number == calls.fork.0 => Some(ParsedEvent::Forks(thread, word(calls.fork.1)?)),
                 _ => None,
             });
             let request = || {
@@ -275,15 +275,15 @@ impl TracefsRecorder {
                 };
                 let process = *processes.entry(thread).or_insert_with(|| process_of(thread));
                 let range = (long(fields.sector)?, word(fields.sectors)?);
-                Some(Said::Whole(event::request(time, word(fields.device)?, (process, thread), range, step)))
+                Some(ParsedEvent::Whole(event::request(time, word(fields.device)?, (process, thread), range, step)))
             };
             if let Some(new) = new.or_else(request) {
-                said.push((time, new));
+                events.push((time, new));
             }
         })
     }
 
-    /// Hands on, in order, what happened until now. Events of the processors' buffers that are read later are later as well.
+    /// Passes on all events up to now, in time order. Events read from the buffers after this are later.
     pub(super) fn pass_on(
         &mut self,
         others: &mut dyn FnMut(&mut TracefsRecorder),
@@ -292,30 +292,30 @@ impl TracefsRecorder {
         let until = now_ns();
         self.read().map_err(kernel("read events of tracefs"))?;
         others(self);
-        let mut all = std::mem::take(&mut self.said);
+        let mut all = std::mem::take(&mut self.events);
         all.sort_by_key(|(time, _)| *time);
         let now = all.partition_point(|(time, _)| *time <= until);
-        self.said = all.split_off(now);
-        for (time, said) in all {
-            self.hand_on(time, said, take);
+        self.events = all.split_off(now);
+        for (time, event) in all {
+            self.pass_event_on(time, event, take);
         }
         Ok(now)
     }
 
-    fn hand_on(&mut self, time: u64, said: Said, take: &mut dyn FnMut(&[u8])) {
-        match said {
-            Said::Whole(bytes) => take(&bytes),
-            Said::Begins(thread, number, arguments) => {
+    fn pass_event_on(&mut self, time: u64, parsed: ParsedEvent, take: &mut dyn FnMut(&[u8])) {
+        match parsed {
+            ParsedEvent::Whole(bytes) => take(&bytes),
+            ParsedEvent::Begins(thread, number, arguments) => {
                 if self.numbers.get(number as usize).is_some_and(|is_recorded| *is_recorded) {
                     self.begun.insert(thread, (time, number, arguments));
                 }
             }
-            Said::Forks(thread, child) => {
+            ParsedEvent::Forks(thread, child) => {
                 let process = self.process(thread);
                 self.processes.remove(&child);
                 take(&event::fork(time, (process, thread), child));
             }
-            Said::Returned(thread, result) => {
+            ParsedEvent::Returned(thread, result) => {
                 let Some((begin_ns, number, arguments)) = self.begun.remove(&thread) else { return };
                 let process = self.process(thread);
                 let mut paths = Vec::new();
@@ -349,7 +349,7 @@ impl TracefsRecorder {
         *self.processes.entry(thread).or_insert_with(|| process_of(thread))
     }
 
-    /// Events that were lost.
+    /// Returns the number of lost events.
     pub(super) fn drops(&self) -> u64 {
         self.instance.lost()
     }

@@ -1,11 +1,11 @@
-//! Records what processes do to files, and what block devices are asked for. Linux on x86-64.
+//! Records the file operations of processes, and the requests to block devices. Linux on x86-64.
 //!
-//! There are three ways. Programs in the kernel ([BPF](Method::Bpf)) stop no call and see most. The kernel's own events
-//! ([tracefs](Method::Tracefs)) cost as little, but have no paths. What everybody may use for programs of their own is
-//! [ptrace](Method::Ptrace), which stops each recorded call twice. All hand the same events to one session, which knows what each process has
-//! open, and writes.
+//! There are three methods. Programs in the kernel ([BPF](Method::Bpf)) stop no call and see most. The kernel's own
+//! events ([tracefs](Method::Tracefs)) cost as little, but contain no paths. [ptrace](Method::Ptrace) works for every
+//! user's own programs, but stops each recorded call twice. All pass the same events to one session, which tracks the
+//! open files of each process, and writes records.
 //!
-//! Not recorded: what is read and written through maps, and descriptors that a process got from another by a socket.
+//! Not recorded: I/O through memory maps, and descriptors that a process received over a socket.
 
 mod bio;
 mod by_bpf;
@@ -43,26 +43,26 @@ use std::time::Duration;
 use strum::VariantArray;
 use tracefs::Tracefs;
 
-/// How long a reader sleeps when there is nothing to read.
+/// Sleep of a reader when there is nothing to read.
 const NAP: Duration = Duration::from_millis(1);
 
-/// Calls of a round of a calibration, and rounds: together about ten milliseconds.
+/// Calls per calibration round, and number of rounds: about ten milliseconds in total.
 const CALIBRATION_CALLS: u32 = 500;
 const CALIBRATION_ROUNDS: u32 = 40;
 
-/// What is recorded.
+/// Subject of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
-    /// A program with its arguments, and all that it starts.
+    /// A program with its arguments, and all its children.
     Command(Vec<OsString>),
-    /// Processes that run already, and all that they start from now on.
+    /// Processes that run already, and the children that they create from now on.
     Processes(Vec<u32>),
-    /// Requests of anybody to these block devices, by their numbers, for as long as a program runs, if there is one.
+    /// All requests to these block devices, by device number. Ends with the program, if there is one.
     Devices(Vec<(u32, u32)>, Vec<OsString>),
 }
 
 impl Subject {
-    /// The program, if there is one.
+    /// Returns the program and its arguments; empty if there is none.
     fn words(&self) -> &[OsString] {
         match self {
             Subject::Command(words) | Subject::Devices(_, words) => words,
@@ -71,73 +71,66 @@ impl Subject {
     }
 }
 
-/// How it is recorded.
+/// Method of recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumString, strum::IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "lowercase")]
 pub enum Method {
-    /// Programs in the kernel.
+    /// Programs in the kernel (BPF).
     Bpf,
-    /// The kernel's own events.
+    /// The kernel's own events (tracefs).
     Tracefs,
-    /// Each recorded call is stopped.
+    /// Stops at each recorded call (ptrace).
     Ptrace,
 }
 
 impl Method {
-    /// All, the best first.
+    /// All methods, the best first.
     pub const ALL: &[Method] = Method::VARIANTS;
 
-    /// What it is called.
+    /// Returns the name for options and reports.
     pub fn name(self) -> &'static str {
         self.into()
     }
 }
 
-/// What was recorded.
+/// Summary of a recording.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Captured {
-    /// Ops on files.
     pub records: u64,
-    /// Calls that are missing, because the reader did not keep up.
+    /// Calls that are missing because the reader did not keep up.
     pub drops: u64,
-    /// Calls that are missing, because nothing says which file they were about.
+    /// Calls that are missing because their file is unknown.
     pub without_path: u64,
-    /// What a recorded call takes more, ns, as it was measured here before; nothing for requests to devices.
+    /// Overhead of a recorded call in ns, as measured here before. `None` for block requests.
     pub ns_per_call: Option<f64>,
-    /// The same of calls with paths, where they are recorded another way.
+    /// The same overhead for calls with paths, if they are recorded by another method.
     pub ns_per_path: Option<f64>,
-    /// Bytes of the recording.
+    /// Size of the recording in bytes.
     pub bytes: u64,
-    /// How the program ended.
+    /// Exit status of the program.
     pub status: Option<ExitStatus>,
-    /// Ops of io_uring are missing.
+    /// Whether ops of io_uring are missing.
     pub misses_io_uring: bool,
-    /// What went through maps is missing.
+    /// Whether I/O through memory maps is missing.
     pub maps_files: bool,
 }
 
-/// Why nothing can be recorded.
+/// Error from recording.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
-    /// The kernel refuses.
+    /// The kernel refuses an action.
     #[error("cannot record: {what}: {source}")]
     Kernel {
-        /// What was tried.
+        /// The attempted action, for `cannot record: …`.
         what: &'static str,
-        /// What it said.
         source: io::Error,
     },
-    /// All ways are refused.
+    /// All methods are refused.
     #[error("{0}")]
     Refused(String),
     /// The program cannot be started.
     #[error("{program}: {source}")]
-    Start {
-        /// Which.
-        program: String,
-        /// Why.
-        source: io::Error,
-    },
+    Start { program: String, source: io::Error },
     /// The recording cannot be written.
     #[error("the recording cannot be written: {0}")]
     Write(io::Error),
@@ -147,24 +140,24 @@ fn kernel(what: &'static str) -> impl FnOnce(io::Error) -> CaptureError {
     move |source| CaptureError::Kernel { what, source }
 }
 
-/// What a recorder knows at its end.
+/// Facts that a recorder knows at its end.
 struct Ended {
     status: Option<ExitStatus>,
     drops: u64,
     without_path: u64,
-    /// It sees ops of io_uring.
+    /// Whether it sees ops of io_uring.
     has_rings: bool,
     costs: Costs,
 }
 
-/// What a recorded call takes more, ns.
+/// Overhead of a recorded call, ns.
 #[derive(Debug, Clone, Copy, Default)]
 struct Costs {
     call: Option<f64>,
     path: Option<f64>,
 }
 
-/// A session whose file says how it was recorded, and what that costs.
+/// Creates a session whose file states the method and its overhead.
 fn session<W: Write>(out: W, facts: &Facts, method: Method, costs: Costs) -> Result<Session<W>, CaptureError> {
     let mut facts = facts.clone();
     facts.set("method", method.name());
@@ -176,7 +169,7 @@ fn session<W: Write>(out: W, facts: &Facts, method: Method, costs: Costs) -> Res
     Ok(Session::new(OwnWriter::new(out, &facts).map_err(CaptureError::Write)?))
 }
 
-/// Writes what is left of a session, with what is known only now.
+/// Writes the rest of a session, with the facts that are known only at the end.
 fn finish<W: Write>(mut session: Session<W>, ended: Ended) -> Result<Captured, CaptureError> {
     session.close().map_err(CaptureError::Write)?;
     let Ended { status, drops, without_path, has_rings, costs } = ended;
@@ -201,15 +194,15 @@ fn finish<W: Write>(mut session: Session<W>, ended: Ended) -> Result<Captured, C
     Ok(Captured { records, drops, without_path, ns_per_call, ns_per_path, bytes, status, misses_io_uring, maps_files })
 }
 
-/// Processes that run already: what they have open, and their threads, which are returned.
+/// Registers the open files of running processes. Returns their threads.
 fn seed<W: Write>(session: &mut Session<W>, processes: &[u32]) -> Vec<u32> {
     let mut threads = Vec::new();
     for process in processes {
-        session.world.is_there(*process, &mut session.names);
+        session.world.add_running(*process, &mut session.names);
         for task in fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten() {
             let thread = task.file_name().to_string_lossy().parse().unwrap_or(*process);
             let command = fs::read_to_string(task.path().join("comm")).unwrap_or_default();
-            session.world.belongs(thread, *process, command.trim_end());
+            session.world.set_process(thread, *process, command.trim_end());
             threads.push(thread);
         }
     }
@@ -238,9 +231,9 @@ impl Event {
         Ok(Event { number, format: read("format")? })
     }
 
-    /// Where a field is, bytes from the event's start.
+    /// Returns the offset of a field from the start of the event, in bytes.
     fn place(&self, field: &str) -> io::Result<i16> {
-        // An array has its length behind its name, which differs between kernels.
+        // An array's length follows its name, and differs between kernels.
         let wanted = [format!(" {field};"), format!(" {field}[")];
         let is_it = |line: &&str| line.contains("field:") && wanted.iter().any(|name| line.contains(name));
         let line = self.format.lines().find(is_it);
@@ -250,19 +243,19 @@ impl Event {
     }
 }
 
-/// Returns `true` in a PID namespace such as a container's. The kernel's events have the system's process numbers, so a
-/// recording by them would have no ops there.
+/// Returns `true` in a PID namespace such as a container's. The kernel's events have the system's process numbers, so
+/// a recording by them would have no ops there.
 fn has_own_process_numbers() -> bool {
     // Inode of the system's namespace. Source: linux/proc_ns.h, PROC_PID_INIT_INO.
     const OF_SYSTEM: u64 = 0xeffffffc;
     fs::metadata("/proc/self/ns/pid").is_ok_and(|found| found.ino() != OF_SYSTEM)
 }
 
-/// Records a subject into `out`, until the program or all processes have ended, or `stop` says so.
+/// Records a subject into `out` until the program or all processes have ended, or `stop` returns `true`.
 ///
 /// # Errors
-/// [`CaptureError`] where nothing can be recorded, or not be written. With [`CaptureError::Kernel`] nothing was written, and nothing was
-/// started: another method can be tried.
+/// Returns a [`CaptureError`] if recording or writing fails. After [`CaptureError::Kernel`] nothing was written and
+/// nothing was started: the caller can try another method.
 pub fn record<W: Write + Send>(
     method: Method,
     subject: &Subject,
@@ -303,10 +296,10 @@ fn record_by_bpf<W: Write>(
     } else {
         let mut waiting = Waiting::new(words, None)?;
         if matches!(subject, Subject::Command(_)) {
-            session.world.is_there(waiting.process, &mut session.names);
+            session.world.add_running(waiting.process, &mut session.names);
             recorder.add(waiting.process);
         }
-        waiting.begin().map_err(kernel("let the program begin"))?;
+        waiting.begin().map_err(kernel("start the program"))?;
         recorder.run(&mut |bytes| failure = failure.take().or(session.take(bytes).err()), &mut || {
             waiting.has_ended(&mut status, stop)
         });
@@ -329,7 +322,7 @@ fn record_by_ptrace<W: Write + Send>(
     stop: &dyn Fn() -> bool,
 ) -> Result<Captured, CaptureError> {
     if matches!(subject, Subject::Devices(..)) {
-        return Err(kernel("see requests to devices by ptrace")(io::ErrorKind::Unsupported.into()));
+        return Err(kernel("see block requests with ptrace")(io::ErrorKind::Unsupported.into()));
     }
     let is_command = matches!(subject, Subject::Command(_));
     let costs = Costs { call: Some(by_ptrace::calibrate(is_command)?), path: None };
@@ -353,7 +346,7 @@ fn record_by_ptrace<W: Write + Send>(
     finish(session, Ended { status, drops: 0, without_path: 0, has_rings: false, costs })
 }
 
-/// Follows processes, or a program that waits, in a thread of its own: only the thread that follows may tell them to go on.
+/// Traces processes, or a waiting program, on a separate thread: only the tracing thread may resume them.
 fn follow(
     mut waiting: Option<Waiting>,
     processes: &[u32],
@@ -367,12 +360,12 @@ fn follow(
     thread::scope(|scope| {
         let follower = scope.spawn(move || {
             let mut follower = Follower::new(numbers, waiting.is_some());
-            processes.iter().try_for_each(|process| follower.attach(*process)).map_err(kernel("follow by ptrace"))?;
+            processes.iter().try_for_each(|process| follower.attach(*process)).map_err(kernel("attach with ptrace"))?;
             if let Some(waiting) = &mut waiting {
-                waiting.begin().map_err(kernel("let the program begin"))?;
+                waiting.begin().map_err(kernel("start the program"))?;
             }
             let root = waiting.as_ref().map_or(0, |waiting| waiting.process);
-            let status = follower.follow(root, number, take).map_err(kernel("wait for what is followed"))?;
+            let status = follower.follow(root, number, take).map_err(kernel("wait for the traced processes"))?;
             waiting.map_or(Ok(()), |mut waiting| waiting.check())?;
             Ok(status)
         });
@@ -396,7 +389,7 @@ fn record_by_tracefs<W: Write + Send>(
     stop: &dyn Fn() -> bool,
 ) -> Result<Captured, CaptureError> {
     let is_command = matches!(subject, Subject::Command(_));
-    // Events have no paths: calls with paths of a program are stopped instead.
+    // Events have no paths, so a program's calls with paths are stopped instead.
     let numbers = if is_command { event::numbers_with_paths() } else { Vec::new() };
     let mut recorder = TracefsRecorder::new(subject, &numbers)?;
     let path = if is_command { Some(by_ptrace::calibrate(true)?) } else { None };
@@ -414,11 +407,11 @@ fn record_by_tracefs<W: Write + Send>(
             let (send, seen) = unbounded();
             let mut pass_on = |recorder: &mut TracefsRecorder| {
                 recorder.pass_on(
-                    &mut |recorder| seen.try_iter().for_each(|(end_ns, bytes)| recorder.also(end_ns, bytes)),
+                    &mut |recorder| seen.try_iter().for_each(|(end_ns, bytes)| recorder.add_event(end_ns, bytes)),
                     &mut |bytes| failure = failure.take().or(session.take(bytes).err()),
                 )
             };
-            // Sent before the thread goes on, so that what it does next is behind it in time and in the channel.
+            // Sent before the thread resumes, so that its next events are later both in time and in the channel.
             let mut take = move |end_ns, bytes| drop(send.send((end_ns, bytes)));
             let mut meanwhile = || pass_on(&mut recorder).map(drop);
             status = follow(Some(waiting), &processes, &numbers, &mut take, &mut meanwhile, stop)?;
@@ -429,7 +422,7 @@ fn record_by_tracefs<W: Write + Send>(
                 recorder.only(&seed(&mut session, processes))?;
             }
             let mut waiting = if words.is_empty() { None } else { Some(Waiting::new(words, None)?) };
-            waiting.as_mut().map_or(Ok(()), Waiting::begin).map_err(kernel("let the program begin"))?;
+            waiting.as_mut().map_or(Ok(()), Waiting::begin).map_err(kernel("start the program"))?;
             let mut over = false;
             loop {
                 let taken = recorder.pass_on(&mut |_| (), &mut |bytes| {

@@ -1,18 +1,18 @@
-//! Pages of the kernel's ring buffer of events, as `per_cpu/cpuN/trace_pipe_raw` of tracefs hands them out.
+//! Parses pages of the kernel's ring buffer of events, as `per_cpu/cpuN/trace_pipe_raw` of tracefs returns them.
 //! Source: include/linux/ring_buffer.h and Documentation/trace/ring-buffer-map.rst of Linux.
 
-/// Bytes of a page's head: the time of its first event, and how many bytes follow.
+/// Bytes of a page's header: the time of its first event, and the number of bytes that follow.
 const HEAD_BYTES: usize = 16;
 
-/// The lower bits of the second word of the head; those above say that events before it were lost, which are counted elsewhere.
+/// Length bits of the header's second word. The upper bits report lost events, which are counted elsewhere.
 const LENGTH_MASK: u64 = 0xf_ffff;
 
-/// Kinds of entries that are no events.
+/// Kinds of entries that are not events.
 const PADDING: u32 = 29;
 const TIME_EXTEND: u32 = 30;
 const TIME_STAMP: u32 = 31;
 
-/// Hands on each event of a page with its time, ns. What is behind a place that makes no sense is left out.
+/// Passes on each event of a page with its time, ns. Skips the rest of the page after invalid data.
 pub fn events(page: &[u8], take: &mut dyn FnMut(u64, &[u8])) {
     let word = |at: usize| page.get(at..)?.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
     let long = |at: usize| page.get(at..)?.first_chunk().map(|bytes| u64::from_ne_bytes(*bytes));
@@ -37,12 +37,12 @@ pub fn events(page: &[u8], take: &mut dyn FnMut(u64, &[u8])) {
                 continue;
             }
             TIME_STAMP => {
-                // The uppermost five bits are those of the page's time.
+                // The top five bits are those of the page's time.
                 time = time & (0x1f << 59) | delta | second.unwrap_or(0) << 27;
                 at += 8;
                 continue;
             }
-            // The length is a word of its own, which it includes.
+            // The length is a separate word, and includes that word.
             0 => (at + 8, (second.unwrap_or(0) as usize).saturating_sub(4)),
             words => (at + 4, 4 * words as usize),
         };
@@ -66,10 +66,10 @@ mod tests {
         bytes
     }
 
-    fn told(page: &[u8]) -> Vec<(u64, Vec<u8>)> {
-        let mut told = Vec::new();
-        events(page, &mut |time, event| told.push((time, event.to_vec())));
-        told
+    fn parsed(page: &[u8]) -> Vec<(u64, Vec<u8>)> {
+        let mut parsed = Vec::new();
+        events(page, &mut |time, event| parsed.push((time, event.to_vec())));
+        parsed
     }
 
     #[test]
@@ -83,7 +83,7 @@ mod tests {
             8,
             9, // an event whose length is a word of its own
             29 | 3 << 5,
-            4, // padding of four bytes behind its head
+            4, // padding of four bytes after its header
             2,
             1,
             2,
@@ -95,12 +95,13 @@ mod tests {
             1,
             4,
         ];
-        let times: Vec<_> = told(&page(100, &words)).into_iter().map(|(time, event)| (time, event.len())).collect();
+        let times: Vec<_> = parsed(&page(100, &words)).into_iter().map(|(time, event)| (time, event.len())).collect();
         let far = 106 + (2 << 27);
         assert_eq!(times, [(105, 4), (far, 4), (far + 3, 8), (1 << 27, 4)]);
     }
 
-    /// A page that a kernel wrote (golden/README.md): six opens, a write, a flush and four block requests; five seconds pass within it.
+    /// A page written by a real kernel (golden/README.md): six opens, a write, a flush and four block requests, with
+    /// a pause of five seconds.
     #[test]
     fn pages_of_a_kernel_are_read() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/golden/trace_pipe_raw.bin");
@@ -113,16 +114,16 @@ mod tests {
         assert_eq!((numbers.len(), count((782, 48)), count((781, 24)), last), (19, 6, 6, 5_776_777_432));
     }
 
-    /// Cut and bent and bent at each place: no event reaches beyond its page, and nothing panics.
+    /// Truncates and modifies the page at each position: no event exceeds its page, and nothing panics.
     #[test]
     fn pages_may_end_anywhere() {
         let whole = page(100, &[1 | 5 << 5, 7, 0, 8, 9, 30, 1, 29 | 3 << 5, 4, 2, 1, 2]);
         for end in 0..80 {
-            assert!(told(&whole[..end]).len() <= 3);
+            assert!(parsed(&whole[..end]).len() <= 3);
             for byte in [0, 0x1d, 0x1e, 0x1f, 0xff] {
                 let mut bent = whole.clone();
                 bent[end] = byte;
-                told(&bent);
+                parsed(&bent);
             }
         }
     }

@@ -1,5 +1,5 @@
-//! Processes that are recorded: how they begin and end, and the system calls of ptrace(2) and seccomp(2). `unsafe` because these calls
-//! take addresses, and because little may be done between fork and exec.
+//! Recorded processes: their start and end, and the system calls of ptrace(2) and seccomp(2). `unsafe` because these
+//! calls take addresses, and because little may be done between fork and exec.
 #![allow(unsafe_code)]
 
 use super::CaptureError;
@@ -10,65 +10,67 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-/// What a followed thread is told when it goes on.
+/// Next stop of a resumed thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GoOn {
-    /// To stop at what the filter says.
+    /// At calls that the filter selects.
     Freely,
-    /// To stop at the begin or end of the next call as well.
+    /// Also at the start or end of the next call.
     UntilCall,
-    /// To stay stopped, as a signal wants it, until it is continued.
+    /// Stays stopped by its signal until it is continued.
     Listening,
 }
 
-/// Why a thread has stopped.
+/// Reason why a thread has stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// It has ended, with this status of wait(2).
+    /// It has exited, with this status of wait(2).
     Ended(i32),
-    /// The begin or end of a call.
+    /// Start or end of a call.
     Call,
-    /// It has made a process or thread; its number.
+    /// It has created this process or thread.
     Born(u32),
-    /// It runs another program; the number that the thread had before.
+    /// It executes another program; its number before that.
     Execs(u32),
-    /// It was stopped by a signal that stops, together with its process.
+    /// A stop signal has stopped it, together with its process.
     Group,
-    /// It is followed from now on, or was interrupted.
+    /// It was attached or interrupted.
     Attached,
     /// A signal is about to be delivered.
     Signal(i32),
 }
 
-/// What ptrace says of a call. Source: ptrace(2), PTRACE_GET_SYSCALL_INFO; Linux 5.3 or later.
+/// State of a call, from ptrace. Source: ptrace(2), PTRACE_GET_SYSCALL_INFO; Linux 5.3 or later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallState {
-    /// It begins: number and arguments.
+    /// The call starts, with this number and these arguments.
     Begins(u64, [u64; 6]),
-    /// It has returned this.
+    /// The call has returned this.
     Returned(i64),
-    /// Neither, or a call of another kind of machine.
+    /// Neither, or a call of another architecture.
     Neither,
 }
 
-/// Bits and numbers that the C library's crate has no names for on every target. Source: linux/ptrace.h.
+/// Constants without names in the libc crate on some targets. Source: linux/ptrace.h.
 const GET_SYSCALL_INFO: Request = 0x420e;
 const EVENT_STOP: i32 = 128;
 const ARCH_X86_64: u32 = 0xc000_003e;
 
-/// As the C library has it.
+/// Type of the request in this C library.
 #[cfg(target_env = "gnu")]
 type Request = libc::c_uint;
 #[cfg(not(target_env = "gnu"))]
 type Request = libc::c_int;
 
 fn ptrace(request: Request, task: u32, address: usize, data: usize) -> io::Result<i64> {
-    // SAFETY: of all requests that are made here, only those with a buffer have an address in them, which their callers keep alive.
+    // SAFETY: of the requests used here, only those with a buffer contain an address. Their
+    // callers keep the buffer alive.
     let result = unsafe { libc::ptrace(request, task as i32, address, data) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-/// Follows a thread without stopping it. If this process dies, so does that, if `tied`: its filter would make its calls fail.
+/// Attaches to a thread without stopping it. With `tied`, the thread dies with this process: its filter
+/// would make its calls fail.
 pub(super) fn seize(task: u32, tied: bool) -> io::Result<()> {
     let options = libc::PTRACE_O_TRACESYSGOOD
         | libc::PTRACE_O_TRACEFORK
@@ -79,18 +81,18 @@ pub(super) fn seize(task: u32, tied: bool) -> io::Result<()> {
     ptrace(libc::PTRACE_SEIZE, task, 0, options as usize).map(drop)
 }
 
-/// Stops a followed thread, wherever it is.
+/// Stops a traced thread at any point.
 pub(super) fn interrupt(task: u32) -> io::Result<()> {
     ptrace(libc::PTRACE_INTERRUPT, task, 0, 0).map(drop)
 }
 
-/// Lets a stopped thread go for good, with a signal or 0.
-pub(super) fn let_go(task: u32, signal: i32) -> io::Result<()> {
+/// Detaches from a stopped thread, with a signal or 0.
+pub(super) fn detach_task(task: u32, signal: i32) -> io::Result<()> {
     ptrace(libc::PTRACE_DETACH, task, 0, signal as usize).map(drop)
 }
 
-/// Lets a stopped thread go on, with a signal or 0. That it is gone meanwhile is said by the next [`wait`].
-pub(super) fn go_on(task: u32, how: GoOn, signal: i32) {
+/// Resumes a stopped thread, with a signal or 0. If it is gone, the next [`wait`] reports that.
+pub(super) fn resume_task(task: u32, how: GoOn, signal: i32) {
     let request = match how {
         GoOn::Freely => libc::PTRACE_CONT,
         GoOn::UntilCall => libc::PTRACE_SYSCALL,
@@ -99,10 +101,10 @@ pub(super) fn go_on(task: u32, how: GoOn, signal: i32) {
     let _ = ptrace(request, task, 0, signal as usize);
 }
 
-/// Waits until a child or a followed thread stops or ends; `None` where there is none any more.
+/// Waits until a child or a traced thread stops or exits; `None` if there are none.
 pub(super) fn wait() -> io::Result<Option<(u32, Stop)>> {
     let mut status = 0;
-    // SAFETY: `status` is a number that the kernel writes to.
+    // SAFETY: the kernel writes only to `status`.
     let task = unsafe { libc::waitpid(-1, &raw mut status, libc::__WALL) };
     if task < 0 {
         let error = io::Error::last_os_error();
@@ -135,11 +137,12 @@ fn message(task: u32) -> u32 {
     message as u32
 }
 
-/// What call a stopped thread begins or ends.
+/// Returns the call that a stopped thread starts or ends.
 pub(super) fn call_of(task: u32) -> io::Result<CallState> {
     let mut words = [0_u64; 11];
     ptrace(GET_SYSCALL_INFO, task, size_of_val(&words), (&raw mut words) as usize)?;
-    // A byte with the kind and, in the upper half of the word, the machine; the places of code and stack; then what belongs to the kind.
+    // A byte with the kind, and the architecture in the upper half of the word. Then instruction and stack pointer,
+    // then data of the kind.
     let (kind, machine) = (words[0] as u8, (words[0] >> 32) as u32);
     Ok(match kind {
         1 | 3 if machine == ARCH_X86_64 => {
@@ -150,9 +153,9 @@ pub(super) fn call_of(task: u32) -> io::Result<CallState> {
     })
 }
 
-/// Reads memory of a process; how many bytes, up to the first page that is not there.
+/// Reads memory of a process. Returns the number of bytes up to the first missing page.
 pub(super) fn read_memory(task: u32, address: u64, bytes: &mut [u8]) -> usize {
-    // A piece for each page, because a piece is read whole or not at all.
+    // One piece for each page, because a piece is read completely or not at all.
     const PAGE: u64 = 4096;
     let mut read = 0;
     while read < bytes.len() {
@@ -160,13 +163,13 @@ pub(super) fn read_memory(task: u32, address: u64, bytes: &mut [u8]) -> usize {
         let length = (bytes.len() - read).min((PAGE - from % PAGE) as usize);
         let local = libc::iovec { iov_base: bytes[read..].as_mut_ptr().cast(), iov_len: length };
         let remote = libc::iovec { iov_base: from as *mut libc::c_void, iov_len: length };
-        // SAFETY: the local piece lies within `bytes`; the other is in the memory of another process.
+        // SAFETY: the local piece is within `bytes`; the other is in the memory of another process.
         let moved = unsafe { libc::process_vm_readv(task as i32, &raw const local, 1, &raw const remote, 1, 0) };
         if moved <= 0 {
             break;
         }
         read += moved as usize;
-        // A text that has ended needs no further page.
+        // The text has ended: no further page is needed.
         if bytes[read - moved as usize..read].contains(&0) {
             break;
         }
@@ -174,7 +177,7 @@ pub(super) fn read_memory(task: u32, address: u64, bytes: &mut [u8]) -> usize {
     read
 }
 
-/// The clock that the kernel's events have, too.
+/// Reads the clock of the kernel's events.
 pub(super) fn now_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the kernel writes to a time of our own.
@@ -182,14 +185,15 @@ pub(super) fn now_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// A program of seccomp(2) that has a tracer told of some calls, and lets all others pass.
+/// A seccomp(2) program that notifies a tracer of some calls, and allows all others.
 #[derive(Clone)]
 pub(super) struct Filter(Vec<libc::sock_filter>);
 
 impl Filter {
-    /// For these calls; fewer than 250, because jumps are short.
+    /// Creates a filter for these calls; fewer than 250, because jumps are short.
     pub(super) fn new(numbers: &[u32]) -> Filter {
-        // Source: linux/bpf_common.h and linux/seccomp.h. `struct seccomp_data` has the number first, then the machine.
+        // Source: linux/bpf_common.h and linux/seccomp.h. `struct seccomp_data` starts with the
+        // call number and the architecture.
         let (load, jump_if_equal, give_back) = (0x20, 0x15, 0x06);
         let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
         let count = numbers.len() as u8;
@@ -201,32 +205,33 @@ impl Filter {
         Filter(code)
     }
 
-    /// Puts it on this process for good. Allocates nothing: it is called between fork and exec.
-    pub(super) fn put_on(&mut self) -> io::Result<()> {
+    /// Installs the filter in this process permanently. Allocates nothing: it is called between fork and exec.
+    pub(super) fn install(&mut self) -> io::Result<()> {
         let program = libc::sock_fprog { len: self.0.len() as u16, filter: self.0.as_mut_ptr() };
         let attempt = || {
-            // SAFETY: the kernel reads as many steps as the program says.
+            // SAFETY: the kernel reads as many steps as the program specifies.
             let result =
                 unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const program) };
             if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
         };
         attempt().or_else(|_| {
-            // Without the right to do it as it is, one must give up what programs with other rights would get.
-            // SAFETY: this request has no addresses.
+            // Unprivileged processes must first give up privileges gained by exec. SAFETY:
+            // this request has no addresses.
             unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
             attempt()
         })
     }
 }
 
-/// Makes a process that does this and ends. It is a copy of the thread that makes it, of no other, so that it must neither allocate nor
-/// lock.
+/// Creates a process that runs `act` and exits. It is a copy of the calling thread only, so `act`
+/// must neither allocate nor lock.
 pub(super) fn child(act: impl FnOnce()) -> io::Result<u32> {
-    // SAFETY: the child calls what the caller promises to be harmless there, and leaves without running anything of this program.
+    // SAFETY: `act` is safe to run there, as the caller guarantees, and the child exits without running any
+    // other code of this program.
     match unsafe { libc::fork() } {
         0 => {
             act();
-            // SAFETY: ends the process.
+            // SAFETY: exits the process.
             unsafe { libc::_exit(127) }
         }
         child if child < 0 => Err(io::Error::last_os_error()),
@@ -234,44 +239,44 @@ pub(super) fn child(act: impl FnOnce()) -> io::Result<u32> {
     }
 }
 
-/// Closes a descriptor in a child, whose owner lives on in the parent.
-pub(super) fn close_here(descriptor: &impl AsRawFd) {
-    // SAFETY: the child leaves without running the owner's destructor.
+/// Closes a descriptor in a child. Its owner remains in the parent.
+pub(super) fn close_in_child(descriptor: &impl AsRawFd) {
+    // SAFETY: the child exits without running the owner's destructor.
     unsafe { libc::close(descriptor.as_raw_fd()) };
 }
 
-/// How a child has ended; `None` while it runs.
+/// Returns the exit status of a child; `None` while it runs.
 pub(super) fn ended(child: u32) -> Option<ExitStatus> {
     let mut status = 0;
-    // SAFETY: `status` is a number that the kernel writes to.
+    // SAFETY: the kernel writes only to `status`.
     let found = unsafe { libc::waitpid(child as i32, &raw mut status, libc::WNOHANG) };
     (found != 0).then(|| ExitStatus::from_raw(if found < 0 { 0 } else { status }))
 }
 
-/// Waits for the end of a child, unless somebody else has seen it.
+/// Waits for the end of a child, unless it was reaped already.
 pub(super) fn reap(child: u32) {
-    // SAFETY: no status is asked for.
+    // SAFETY: no status is requested.
     unsafe { libc::waitpid(child as i32, std::ptr::null_mut(), 0) };
 }
 
-/// Sends a process a signal that ends it.
+/// Sends SIGTERM to a process.
 pub(super) fn terminate(process: u32) {
     // SAFETY: kill(2) has no pointers.
     unsafe { libc::kill(process as i32, libc::SIGTERM) };
 }
 
-/// A program that waits before it begins.
+/// A program that waits before it starts.
 pub(super) struct Waiting {
     pub(super) process: u32,
     program: String,
-    /// A byte lets the program begin.
+    /// A byte lets the program start.
     go: PipeWriter,
-    /// The number of the error, where it could not begin.
+    /// Receives the error number if the program could not start.
     trouble: PipeReader,
 }
 
 impl Waiting {
-    /// Makes its process, which puts a filter on itself as its last act.
+    /// Creates the process, which installs the filter as its last act.
     pub(super) fn new(words: &[OsString], mut filter: Option<Filter>) -> Result<Waiting, CaptureError> {
         let program = words.first().map_or(String::new(), |word| word.to_string_lossy().into_owned());
         let start = |source| CaptureError::Start { program: program.clone(), source };
@@ -284,14 +289,15 @@ impl Waiting {
         let (mut wait, go) = io::pipe().map_err(start)?;
         let (trouble, mut say) = io::pipe().map_err(start)?;
         let process = child(|| {
-            close_here(&go);
-            // Nothing comes if recording could not begin.
+            close_in_child(&go);
+            // If recording could not begin, the pipe is closed without a byte.
             if !matches!(wait.read(&mut [0]), Ok(1)) {
                 return;
             }
-            let put_on = filter.as_mut().map_or(Ok(()), Filter::put_on);
-            if put_on.is_ok() {
-                // SAFETY: a set of signals that lives here; the words and their list live in the parent's memory, of which this is a copy.
+            let installed = filter.as_mut().map_or(Ok(()), Filter::install);
+            if installed.is_ok() {
+                // SAFETY: the signal set is local; the arguments and their array are in the parent's memory, of
+                // which this is a copy.
                 unsafe {
                     let mut none: libc::sigset_t = std::mem::zeroed();
                     libc::sigemptyset(&raw mut none);
@@ -300,19 +306,19 @@ impl Waiting {
                     libc::execvp(pointers[0], pointers.as_ptr());
                 }
             }
-            let error = put_on.err().unwrap_or_else(io::Error::last_os_error);
+            let error = installed.err().unwrap_or_else(io::Error::last_os_error);
             let _ = say.write(&error.raw_os_error().unwrap_or(0).to_ne_bytes());
         })
         .map_err(start)?;
         Ok(Waiting { process, program, go, trouble })
     }
 
-    /// Lets it begin.
+    /// Lets the program start.
     pub(super) fn begin(&mut self) -> io::Result<()> {
         self.go.write_all(&[1])
     }
 
-    /// Whether it has ended, and how; it is told to where `stop` says so.
+    /// Returns `true` and sets the status if it has exited. Terminates it if `stop` returns `true`.
     pub(super) fn has_ended(&mut self, status: &mut Option<ExitStatus>, stop: &dyn Fn() -> bool) -> bool {
         if stop() {
             terminate(self.process);
@@ -321,7 +327,7 @@ impl Waiting {
         status.is_some()
     }
 
-    /// Once it has ended: whether it was the program at all.
+    /// After the exit, checks that the program was executed at all.
     pub(super) fn check(&mut self) -> Result<(), CaptureError> {
         let mut number = [0; 4];
         match self.trouble.read_exact(&mut number) {

@@ -1,11 +1,11 @@
-//! Numbers that the kernel's programs (`bpf/record.h`) and this process have in common: the records, and the tables by which both know what is
-//! recorded.
+//! Constants shared by the kernel's programs (`bpf/record.h`) and this process: record layouts, and the tables
+//! that select the recorded calls.
 
 /// Bytes of a record without paths, and of a path.
 pub(super) const RECORD_BYTES: usize = 88;
 pub(super) const PATH_BYTES: usize = 256;
 
-/// Bytes of the record of a request to a device.
+/// Bytes of the record of a block request.
 pub(super) const BLOCK_RECORD_BYTES: usize = 56;
 
 /// Kinds of records: their first word.
@@ -13,25 +13,25 @@ pub(super) const FORK: u32 = 1;
 pub(super) const CALL: u32 = 2;
 pub(super) const QUEUED: u32 = 3;
 pub(super) const COMPLETED: u32 = 4;
-/// An op was handed to the kernel, which goes on with it by itself, and it ended. The number says by what: io_uring is 0.
+/// The submission and the end of an asynchronous op. The call number gives the interface: 0 is io_uring.
 pub(super) const SUBMITTED: u32 = 5;
 pub(super) const ENDED: u32 = 6;
 pub(super) const LIBAIO: u32 = 1;
 /// Something was registered with a ring of io_uring.
 pub(super) const REGISTERED: u32 = 7;
-/// A whole request to a device; and where there was no place to keep it, its two ends, with the same number.
+/// A whole block request. If there was no room to store it, its two ends, with the same number.
 pub(super) const BIO: u32 = 8;
 pub(super) const BIO_BEGAN: u32 = 9;
 pub(super) const BIO_ENDED: u32 = 10;
-/// The name of the program that a thread runs.
+/// Name of the program that a thread runs.
 pub(super) const NAMED: u32 = 11;
-/// The bits of this kernel's operations. The recorder makes this record from the programs' tables.
+/// Bits of this kernel's operations. The recorder makes this record from the programs' tables.
 pub(super) const BITS: u32 = 12;
 
-/// The record of a request has the kernel's own operation and status, and not those of an event.
+/// The record of a request has the kernel's own operation and status instead of an event's.
 pub(super) const FROM_STRUCTURES: u32 = 1 << 31;
 
-/// Which arguments of a call are paths, as the programs know it.
+/// Path arguments of a call, in the programs' numbering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Paths {
@@ -41,31 +41,32 @@ pub(super) enum Paths {
     FirstAndSecond = 4,
     SecondAndFourth = 5,
     Third = 6,
-    /// None: it submits ops of libaio.
+    /// No path: submits ops of libaio.
     Submits = 7,
-    /// None: it says which of them have ended.
+    /// No path: reports which ops have ended.
     Reaps = 8,
-    /// None: it registers files with io_uring.
+    /// No path: registers files with io_uring.
     Registers = 9,
-    /// None: another program begins, whose name takes the place of a path.
+    /// No path: executes a program, whose name takes the place of a path.
     Command = 10,
 }
 
-/// Numbers of calls are below this.
+/// Upper bound of call numbers.
 pub(super) const CALLS_MAX: usize = 512;
 
-/// Numbers of processes are below this.
+/// Upper bound of process numbers.
 pub(super) const PROCESSES_MAX: usize = 1 << 22;
 
-/// The tables of calls: their bytes, and where they have the flags of processes and the number of lost records.
+/// Size of the call tables, and the positions of the process flags and of the count of lost records.
 pub(super) const CALL_TABLES_BYTES: usize = 12_582_920;
 pub(super) const PROCESSES_AT: usize = 1 << 23;
 pub(super) const CALLS_LOST_AT: usize = 12_582_912;
 
-/// Devices that can be recorded at once.
+/// Maximum number of devices recorded at once.
 pub(super) const DEVICES_MAX: usize = 1024;
 
-/// The tables of requests: their bytes, and the places of the number of lost records, the bits of operations and pending bios.
+/// Size of the request tables, and the positions of the count of lost records, the bits of
+/// operations and the pending bios.
 pub(super) const REQUEST_TABLES_BYTES: usize = 21_004_480;
 pub(super) const REQUESTS_LOST_AT: usize = 128;
 pub(super) const BITS_AT: usize = 136;
@@ -73,8 +74,8 @@ pub(super) const KEPT_AT: usize = 32_960;
 pub(super) const KEPT_MAX: usize = 1 << 16;
 pub(super) const KEPT_BYTES: usize = 64;
 
-/// Slots for records of whole requests in the same tables: the number of the next that will be read, the slots, and the bytes of each, the
-/// last eight of which are one more than the record's number.
+/// Slots for records of whole requests in the same tables: the number of the next one to read, the slots, and the
+/// bytes of each. The last eight bytes of a slot are the record's number plus one.
 pub(super) const TO_READ_AT: usize = 64;
 pub(super) const SLOTS_AT: usize = 4_227_264;
 pub(super) const SLOTS_MAX: usize = 1 << 18;
@@ -89,7 +90,7 @@ mod tests {
 
     /// The programs are built from the header, and this crate from the constants above.
     #[test]
-    fn the_programs_have_the_same_numbers() {
+    fn the_programs_have_the_same_constants() {
         let number = |text: &str| match text.strip_prefix("0x") {
             Some(digits) => u64::from_str_radix(digits, 16).ok(),
             None => text.parse().ok(),

@@ -1,4 +1,4 @@
-//! Records of requests to devices: from events of the kernel, or from whole bios.
+//! Makes records of block requests, from the kernel's events or from whole bios.
 
 use super::bio::{Kept, error_of_status};
 use super::session::{HELD_MAX, Session};
@@ -7,7 +7,7 @@ use crate::record::{Record, RecordedAct, Task, UNKNOWN_NS, flag};
 use std::io::{self, Write};
 
 impl<W: Write> Session<W> {
-    /// A request to a device; its range is a sector and a number of sectors.
+    /// Handles an event of a request. The range is in sectors.
     pub(super) fn request(
         &mut self,
         step: Step,
@@ -24,7 +24,7 @@ impl<W: Write> Session<W> {
         };
         let Some((act, flags)) = known else { return Ok(()) };
         if step == Step::Queued {
-            self.meets(process, thread, false);
+            self.note_program(process, thread, false);
         }
         let task = match step {
             Step::Queued => self.names.task(Task { process, thread, command: self.world.command(thread) }),
@@ -44,17 +44,17 @@ impl<W: Write> Session<W> {
         self.requests()
     }
 
-    /// A whole request to a device.
+    /// Handles a whole request.
     pub(super) fn bio(&mut self, known: Kept, took_ns: u64, status: u32) -> io::Result<()> {
         let Kept { begin_ns, task, sector, length, operation, device } = known;
         let length = u64::from(length);
         let Some((act, flags)) = letters(&self.bits.letters(operation), length) else { return Ok(()) };
-        // What moves nothing and flushes nothing is a mark of the kernel's own.
+        // A request without bytes that is not a flush is a marker of the kernel.
         if length == 0 && act != RecordedAct::Sync {
             return Ok(());
         }
         let (process, thread) = ((task >> 32) as u32, task as u32);
-        self.meets(process, thread, false);
+        self.note_program(process, thread, false);
         let task = self.names.task(Task { process, thread, command: self.world.command(thread) });
         let file = self.names.device(device >> 20, device & 0xf_ffff);
         let offset = if length == 0 { 0 } else { sector.saturating_mul(SECTOR_BYTES) };
@@ -66,12 +66,12 @@ impl<W: Write> Session<W> {
         self.hold(Some(record))
     }
 
-    /// A request that was not complete when recording ended.
+    /// Handles a request that was not complete when recording ended.
     pub(super) fn unfinished_bio(&mut self, known: Kept) -> io::Result<()> {
         self.bio(known, UNKNOWN_NS, 0)
     }
 
-    /// Writes the requests whose turn has come.
+    /// Writes the requests that are ready.
     pub(super) fn requests(&mut self) -> io::Result<()> {
         while let Some(record) = self.pending.next() {
             self.held.insert((record.at_ns, self.records), record);

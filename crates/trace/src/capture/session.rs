@@ -1,11 +1,11 @@
-//! From what the kernel hands over to records: by what is known of each process, in the order of their beginnings.
+//! Converts the kernel's events to records, ordered by start time, using the tracked state of each process.
 
 use super::bio::{Kept, RequestBits, error_of_status};
 use super::records::{
     BIO, BIO_BEGAN, BIO_ENDED, BITS, BLOCK_RECORD_BYTES, CALL, CALLS_MAX, COMPLETED, ENDED, FORK, FROM_STRUCTURES,
     LIBAIO, NAMED, PATH_BYTES, QUEUED, RECORD_BYTES, REGISTERED, SUBMITTED,
 };
-use super::rings::{Flying, Rings};
+use super::rings::{InFlightOp, Rings};
 use crate::blocks::{Blocks, Step};
 use crate::calls::{Argument, Call};
 use crate::names::Names;
@@ -16,10 +16,10 @@ use crate::world::{Returned, Value, World};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Write};
 
-/// Records that are held back so that they leave in the order of their beginnings. The ring has them in that of their ends.
+/// Records held back to sort them by start time. The ring has them in the order of their ends.
 pub(super) const HELD_MAX: usize = 1 << 15;
 
-/// Numbers of calls on this machine.
+/// Numbers of the calls on this machine.
 #[rustfmt::skip]
 pub(super) const NUMBERS: &[(i64, &str)] = &[
     (libc::SYS_read, "read"), (libc::SYS_pread64, "pread64"), (libc::SYS_readv, "readv"), (libc::SYS_preadv, "preadv"),
@@ -42,38 +42,39 @@ pub(super) const NUMBERS: &[(i64, &str)] = &[
     (libc::SYS_execveat, "execveat"),
 ];
 
-/// The calls of libaio that submit ops, and that say which have ended.
+/// The calls of libaio that submit ops, and those that return ended ones.
 pub(super) const SUBMITS: [i64; 1] = [libc::SYS_io_submit];
 pub(super) const REAPS: [i64; 2] = [libc::SYS_io_getevents, IO_PGETEVENTS];
 
-/// The C library has no name for it. Source: arch/x86/entry/syscalls/syscall_64.tbl of Linux.
+/// The libc crate has no name for it. Source: arch/x86/entry/syscalls/syscall_64.tbl of Linux.
 const IO_PGETEVENTS: i64 = 333;
 
-/// What a call returns within the kernel when it is to begin again. Source: linux/errno.h, ERESTARTSYS to ERESTART_RESTARTBLOCK.
+/// Results within the kernel of a call that will restart. Source: linux/errno.h,
+/// ERESTARTSYS to ERESTART_RESTARTBLOCK.
 const INTERRUPTED: std::ops::RangeInclusive<i64> = -516..=-512;
 
-/// The call by which io_uring begins.
+/// The call that sets up io_uring.
 pub(super) const IO_URING_SETUP: i64 = libc::SYS_io_uring_setup;
 
-/// The call that registers files with it.
+/// The call that registers files with io_uring.
 pub(super) const IO_URING_REGISTER: i64 = libc::SYS_io_uring_register;
 
-/// Makes records, and writes them.
+/// Makes records and writes them.
 pub(super) struct Session<W> {
     pub(super) world: World,
     pub(super) names: Names,
     writer: OwnWriter<W>,
-    /// By number.
+    /// The recorded calls, by number.
     calls: Vec<Option<&'static Call>>,
-    /// By begin and order.
+    /// Records held back, by start time and sequence.
     pub(super) held: BTreeMap<(u64, u64), Record>,
-    /// By process, which is 0 for io_uring, and by where the op is in memory.
-    pub(super) flying: HashMap<(u32, u64), Flying>,
+    /// Ops in flight, by process (0 for io_uring) and address.
+    pub(super) in_flight: HashMap<(u32, u64), InFlightOp>,
     pub(super) rings: Rings,
-    /// Bits of operations that are read from the kernel's structures.
+    /// Bits of operations read from the kernel's structures.
     pub(super) bits: RequestBits,
-    /// Requests to devices that came in two parts, by the number of their bio.
-    apart: HashMap<u64, Kept>,
+    /// Block requests that arrived in two parts, by the number of their bio.
+    begun_bios: HashMap<u64, Kept>,
     pub(super) records: u64,
     pub(super) uses_io_uring: bool,
     pub(super) maps_files: bool,
@@ -94,10 +95,10 @@ impl<W: Write> Session<W> {
             names: Names::default(),
             writer,
             held: BTreeMap::new(),
-            flying: HashMap::new(),
+            in_flight: HashMap::new(),
             rings: Rings::default(),
             bits: RequestBits::default(),
-            apart: HashMap::new(),
+            begun_bios: HashMap::new(),
             records: 0,
             uses_io_uring: false,
             maps_files: false,
@@ -109,7 +110,7 @@ impl<W: Write> Session<W> {
         }
     }
 
-    /// Takes what the kernel wrote.
+    /// Handles a record of the kernel.
     pub(super) fn take(&mut self, bytes: &[u8]) -> io::Result<()> {
         let (head, paths) = bytes.split_at_checked(RECORD_BYTES).unwrap_or((bytes, &[]));
         if head.len() < BLOCK_RECORD_BYTES {
@@ -124,7 +125,7 @@ impl<W: Write> Session<W> {
             FORK => {
                 let child = took_ns as u32;
                 self.world.inherit(process, child);
-                self.world.is_called(child, &self.world.command(thread));
+                self.world.set_program(child, &self.world.command(thread));
                 self.known.remove(&child);
                 return Ok(());
             }
@@ -168,14 +169,14 @@ impl<W: Write> Session<W> {
                 return match kind {
                     BIO => self.bio(known, took_ns, word(32)),
                     _ => {
-                        self.apart.insert(long(32), known);
+                        self.begun_bios.insert(long(32), known);
                         Ok(())
                     }
                 };
             }
             NAMED => {
                 self.known.insert(thread);
-                self.world.belongs(thread, process, text_of(&head[40..BLOCK_RECORD_BYTES]).trim_end());
+                self.world.set_process(thread, process, text_of(&head[40..BLOCK_RECORD_BYTES]).trim_end());
                 return Ok(());
             }
             BITS => {
@@ -183,7 +184,7 @@ impl<W: Write> Session<W> {
                 return Ok(());
             }
             BIO_ENDED => {
-                let Some(known) = self.apart.remove(&long(32)) else { return Ok(()) };
+                let Some(known) = self.begun_bios.remove(&long(32)) else { return Ok(()) };
                 return self.bio(known, begin_ns.saturating_sub(known.begin_ns), took_ns as u32);
             }
             _ => return Ok(()),
@@ -197,7 +198,7 @@ impl<W: Write> Session<W> {
             self.registered(head, paths, process, thread);
             return Ok(());
         }
-        // A signal came before it did anything, and it begins again.
+        // A signal interrupted it before it did anything, and it restarts.
         if INTERRUPTED.contains(&(long(32) as i64)) {
             return Ok(());
         }
@@ -207,9 +208,9 @@ impl<W: Write> Session<W> {
             // The process may be gone by now.
             Some(command) => {
                 self.known.insert(thread);
-                self.world.belongs(thread, process, command.trim_end());
+                self.world.set_process(thread, process, command.trim_end());
             }
-            None => self.meets(process, thread, is_exec),
+            None => self.note_program(process, thread, is_exec),
         }
         let mut values = std::mem::take(&mut self.values);
         values_of(call, head, paths, &mut values);
@@ -228,17 +229,17 @@ impl<W: Write> Session<W> {
         self.hold(record)
     }
 
-    /// A thread is seen: what it runs is asked for once, and again where that has changed.
-    pub(super) fn meets(&mut self, process: u32, thread: u32, has_changed: bool) {
+    /// Notes a thread's program. Looks it up once, and again if `has_changed`.
+    pub(super) fn note_program(&mut self, process: u32, thread: u32, has_changed: bool) {
         if self.known.insert(thread) || has_changed {
             let command = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/comm"));
-            // One that is gone had the name of whoever made it.
+            // A thread that is gone has the name of its creator.
             let command = command.unwrap_or_else(|_| self.world.command(thread));
-            self.world.belongs(thread, process, command.trim_end());
+            self.world.set_process(thread, process, command.trim_end());
         }
     }
 
-    /// Keeps a record until its turn comes.
+    /// Holds a record back until it is ready to be written.
     pub(super) fn hold(&mut self, record: Option<Record>) -> io::Result<()> {
         let Some(record) = record else { return Ok(()) };
         self.maps_files |= record.act == RecordedAct::Map;
@@ -247,9 +248,9 @@ impl<W: Write> Session<W> {
         if self.held.len() > HELD_MAX { self.pass_on() } else { Ok(()) }
     }
 
-    /// No more comes: what is still in flight goes without its end.
+    /// Ends the input: ops still in flight are written without their end.
     pub(super) fn close(&mut self) -> io::Result<()> {
-        for (_, known) in std::mem::take(&mut self.apart) {
+        for (_, known) in std::mem::take(&mut self.begun_bios) {
             self.bio(known, UNKNOWN_NS, 0)?;
         }
         self.pending.close();
@@ -262,7 +263,7 @@ impl<W: Write> Session<W> {
         self.writer.push(Record { at_ns: begin_ns.saturating_sub(first_ns), ..record }, &self.names)
     }
 
-    /// Writes all that is held back.
+    /// Writes all records that are held back.
     pub(super) fn finish(mut self, facts: &super::Facts) -> io::Result<u64> {
         while !self.held.is_empty() {
             self.pass_on()?;
@@ -271,13 +272,13 @@ impl<W: Write> Session<W> {
     }
 }
 
-/// A text up to its 0.
+/// Reads a text up to its zero.
 fn text_of(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
-/// The arguments of a call from its record.
+/// Extracts the arguments of a call from its record.
 pub(super) fn values_of(call: &Call, head: &[u8], paths: &[u8], values: &mut Vec<Value>) {
     let mut texts = paths.chunks(PATH_BYTES).map(text_of);
     values.clear();
@@ -302,7 +303,7 @@ mod tests {
     use std::io::Cursor;
     use std::path::Path;
 
-    /// A record as the programs write it.
+    /// Builds a record in the programs' layout.
     fn record(kind: u32, number: i64, fields: [u64; 4], arguments: [u64; 6], paths: &[&str]) -> Vec<u8> {
         let mut bytes = [kind.to_ne_bytes(), (number as u32).to_ne_bytes()].concat();
         fields.iter().chain(&arguments).for_each(|field| bytes.extend_from_slice(&field.to_ne_bytes()));
@@ -314,10 +315,10 @@ mod tests {
         bytes
     }
 
-    fn told(events: &[Vec<u8>]) -> Vec<String> {
+    fn format_records(events: &[Vec<u8>]) -> Vec<String> {
         let mut bytes = Vec::new();
         let mut session = Session::new(OwnWriter::new(&mut bytes, &Facts::default()).unwrap());
-        session.world.is_in(7, "/data");
+        session.world.set_directory(7, "/data");
         events.iter().for_each(|event| session.take(event).unwrap());
         session.close().unwrap();
         session.finish(&Facts::default()).unwrap();
@@ -333,7 +334,8 @@ mod tests {
     const CLOEXEC: u64 = 0o2_000_000;
     const HERE: u64 = -100_i64 as u64;
 
-    /// A child has its parent's descriptors and directory, until it runs another program; what was not opened is a pipe.
+    /// Protects: a child has its parent's descriptors and directory until it executes another program. An unknown
+    /// descriptor counts as a pipe.
     #[test]
     fn descriptors_are_followed_through_forks_and_programs() {
         let thread = |process: u64| process << 32 | process;
@@ -356,7 +358,7 @@ mod tests {
             write(180, 7, 4),
         ];
         assert_eq!(
-            told(&events),
+            format_records(&events),
             [
                 "0 open /data/kept 0 3",
                 "10 open /data/closed 0 4",
@@ -368,9 +370,9 @@ mod tests {
         );
     }
 
-    /// What a process runs is known from its parent and from its programs, though it is long gone when that is read.
+    /// Protects: the program of an exited process is known, from its parent and from its execs.
     #[test]
-    fn programs_are_named_though_they_are_gone() {
+    fn exited_programs_have_names() {
         let gone = u64::from(u32::MAX - 7);
         let thread = |thread: u64| thread << 32 | thread;
         let stat = |at, who| record(CALL, libc::SYS_stat, [at, 9, who, 0], [0; 6], &["/a"]);
@@ -390,8 +392,8 @@ mod tests {
         assert_eq!(commands, ["parent", "child"]);
     }
 
-    /// A thread's close returns after another has got its number: what was closed is what the number led to before. A pipe that takes
-    /// the place of a file is no file.
+    /// Protects: if another thread reuses a descriptor before close returns, the close applies to the previous file.
+    /// A pipe that replaces a file is not a file.
     #[test]
     fn descriptors_belong_to_one_file_after_another() {
         let thread = |thread: u64| 7 << 32 | thread;
@@ -411,13 +413,13 @@ mod tests {
             call(libc::SYS_write, 180, 5, 3, 3),
         ];
         let expected = ["0 open /data/a 0 3", "10 close /data/a 0 0", "20 open /data/b 0 3", "60 write /data/b 0 3"];
-        assert_eq!(told(&events), expected);
+        assert_eq!(format_records(&events), expected);
     }
 
-    /// Ops of io_uring and of libaio are recorded when they end, from when they were submitted. What io_uring opens and closes is followed,
-    /// and so are registered files; one whose registration was not seen has no name.
+    /// Protects: ops of io_uring and libaio are recorded when they end, with their submission time. Opens and closes
+    /// by io_uring and registered files are tracked. A file whose registration was not seen has no name.
     #[test]
-    fn ops_of_rings_are_told_with_their_beginnings() {
+    fn ops_of_rings_have_their_submission_times() {
         const FIXED: u64 = 1 << 32;
         let thread = 7 << 32 | 7;
         let op = |number, at, code, key, arguments| record(SUBMITTED, number, [at, code, thread, key], arguments, &[]);
@@ -456,7 +458,7 @@ mod tests {
             end(0, 320, 0xdd20, 0),
         ];
         assert_eq!(
-            told(&events),
+            format_records(&events),
             [
                 "0 open /data/a 0 3",
                 "10 write /data/a 8192 -28",
@@ -473,9 +475,10 @@ mod tests {
         );
     }
 
-    /// Requests come whole; those of which nothing could be kept come in two parts, and one that never ends is recorded without its end.
+    /// Protects: requests arrive whole, or in two parts if there was no room to store them. One that never ends
+    /// is recorded without its end.
     #[test]
-    fn requests_come_whole_or_in_two_parts() {
+    fn requests_arrive_in_one_or_two_records() {
         let thread = 7 << 32 | 7;
         let bio = |kind, at, took, result, arguments: [u64; 2]| {
             let whole =
@@ -499,14 +502,17 @@ mod tests {
             "12 read device 7:2 12288 512",
             "60 fsync device 7:2 0 0",
         ];
-        assert_eq!(told(&events), expected);
+        assert_eq!(format_records(&events), expected);
     }
 
-    /// A long call is in the ring behind short ones that began later.
+    /// A long call is in the ring after short ones that began later.
     #[test]
-    fn records_come_in_the_order_of_their_beginnings() {
+    fn records_are_sorted_by_start_time() {
         let thread = 7 << 32 | 7;
         let stat = |at, name| record(CALL, libc::SYS_stat, [at, 900, thread, 0], [0; 6], &[name]);
-        assert_eq!(told(&[stat(500, "/b"), stat(100, "/a"), b"short".to_vec()]), ["0 stat /a 0 0", "400 stat /b 0 0"]);
+        assert_eq!(
+            format_records(&[stat(500, "/b"), stat(100, "/a"), b"short".to_vec()]),
+            ["0 stat /a 0 0", "400 stat /b 0 0"]
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Records of whole requests, in a table that goes round: to take a place in it is one instruction, where the kernel's ring takes a lock.
+//! Records of whole requests, in a circular table. Claiming a slot is one instruction, whereas the
+//! kernel's ring takes a lock.
 
 use super::kernel::SharedTables;
 use super::records::{SLOT_BYTES, SLOT_NUMBER_AT, SLOTS_AT, SLOTS_MAX, SLOTS_SPARE, TO_READ_AT};
@@ -11,7 +12,7 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// Hands on every record that is complete; how many.
+    /// Passes on every complete record. Returns their number.
     pub(super) fn drain(&mut self, tables: &SharedTables, take: &mut dyn FnMut(&[u8])) -> u64 {
         let before = self.taken;
         let next_to_read = tables.word(TO_READ_AT);
@@ -24,7 +25,7 @@ impl Slots {
             let record: [[u8; 8]; SLOT_NUMBER_AT / 8] = std::array::from_fn(word);
             take(record.as_flattened());
             self.taken += 1;
-            // Not each time: the processors that write look at it.
+            // Not every time: the writing processors poll this word.
             if self.taken.is_multiple_of(SLOTS_SPARE) {
                 next_to_read.store(self.taken, Ordering::Release);
             }

@@ -1,7 +1,7 @@
-//! Ops, drawn from a model.
+//! Draws ops from a model.
 
 use super::files::{File, Files, Wanted};
-use super::{How, List, Model, NOT_THERE, State, Whose, magnitude, wrong};
+use super::{List, Model, NOT_THERE, Placement, State, Target, invalid, magnitude};
 use crate::error::TraceError;
 use crate::format_reader::{FormatReader, Input};
 use crate::names::Names;
@@ -9,45 +9,45 @@ use crate::record::{Record, RecordedAct, Task, open_flag};
 use std::io::{BufRead, Read};
 use std::path::Path;
 
-/// Bytes of a model at most.
+/// Maximum size of a model, in bytes.
 const TEXT_MAX: u64 = 64 << 20;
 
-/// Values that are drawn for a place within the file.
+/// Attempts to draw a position within the file.
 const TRIES: u64 = 32;
 
-/// Names that are looked for and not there, at most.
+/// Maximum number of distinct missing names.
 const ABSENT_MAX: i64 = 1023;
 
-/// Directories that are listed and looked at, the last ones that were made.
+/// Number of recent directories that are listed and opened.
 const DIRECTORIES: u64 = 8;
 
-/// How a file is opened: the bits of open(2)'s flags, and those for both. Source: asm-generic/fcntl.h.
+/// Access mode bits of open(2), and their value for read and write. Source: asm-generic/fcntl.h.
 const ACCESS: u64 = 3;
 const READ_AND_WRITE: u64 = 2;
 
-/// How far a thread is.
+/// Progress of a thread.
 #[derive(Default)]
 struct Running {
-    /// Of the phases that are left, the first; and its ops that are left.
+    /// Current phase, and its remaining ops.
     phase: usize,
     left: u64,
-    /// What it does next, and when; nothing if it has ended.
+    /// Next state and its time; `None` after the last op.
     next: Option<(usize, u64)>,
-    /// What it did last in this phase.
+    /// Last state in this phase.
     last: Option<usize>,
-    /// Its last file that is none of the busiest.
+    /// Last file that is not one of the busiest.
     file: Option<u32>,
     /// Pauses of this phase so far, and ops since the last one.
     pauses: usize,
     since_pause: u64,
 }
 
-/// Draws ops.
+/// Draws ops from a model.
 pub(crate) struct Drawn {
     model: Model,
     threads: Vec<Running>,
     random: u64,
-    /// Descriptors are those of opens.
+    /// Whether the model opens files, so that ops have descriptors.
     has_opens: bool,
     files: Files,
 }
@@ -67,14 +67,14 @@ impl Drawn {
             model.line(&line).map_err(|problem| at(number, &line, problem))?;
         }
         if let Some(problem) = model.problem() {
-            return Err(at(number, "", wrong(problem)));
+            return Err(at(number, "", invalid(problem)));
         }
         let mut names = Names::default();
         for thread in 1..=model.threads.len() as u32 {
             names.task(Task { process: 1, thread, command: String::new() });
         }
         let mut states = model.threads.iter().flat_map(|thread| &thread.phases).flat_map(|phase| &phase.states);
-        let has_opens = states.any(|state| state.act == RecordedAct::Open && state.how != How::Missing);
+        let has_opens = states.any(|state| state.act == RecordedAct::Open && state.placement != Placement::Missing);
         let files = Files::new(names, model.reaches.len() as u32 - 1);
         let threads = model.threads.iter().map(|_| Running::default()).collect();
         let mut drawn = Drawn { random: model.seed, threads, has_opens, files, model };
@@ -89,7 +89,7 @@ impl Drawn {
         Ok(drawn)
     }
 
-    /// A random number below `limit` (SplitMix64: Steele, Lea, Flood 2014).
+    /// Returns a random number below `limit` (SplitMix64: Steele, Lea, Flood 2014).
     fn below(&mut self, limit: u64) -> u64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.random;
@@ -98,8 +98,8 @@ impl Drawn {
         ((u128::from(mixed ^ mixed >> 31) * u128::from(limit)) >> 64) as u64
     }
 
-    /// A value of a list, none of them twice before all others came.
-    fn one_of(&mut self, state: &mut State, list: List) -> i64 {
+    /// Draws a value from a list without replacement, until all were drawn.
+    fn draw_value(&mut self, state: &mut State, list: List) -> i64 {
         let (list, left) = (&mut state.lists[list as usize], &mut state.left[list as usize]);
         if list.is_empty() {
             return 0;
@@ -113,8 +113,8 @@ impl Drawn {
         list[*left as usize]
     }
 
-    /// One of several, by how many are left of each; none where nothing is left.
-    fn by_count(&mut self, counts: impl Iterator<Item = u64> + Clone) -> Option<usize> {
+    /// Draws an index with probability proportional to its count; `None` if all counts are 0.
+    fn draw_by_count(&mut self, counts: impl Iterator<Item = u64> + Clone) -> Option<usize> {
         let all = counts.clone().fold(0, u64::saturating_add);
         let mut chosen = self.below(all);
         counts.into_iter().position(|count| match chosen.checked_sub(count) {
@@ -126,21 +126,22 @@ impl Drawn {
         })
     }
 
-    /// The state that comes behind another one: each follows as often as it did, and is as often as it was, as long as that goes.
+    /// Chooses the state after `last`. Keeps each pair's frequency and each state's total to those of the
+    /// model, as far as possible.
     fn choose(&mut self, states: &mut [State], last: Option<usize>) -> usize {
-        // A phase begins with what it began with.
+        // A phase begins with its first state.
         if last.is_none() && states[0].used == 0 {
             return 0;
         }
         let followed = last.and_then(|last| {
             let then = states[last].lists[List::Then as usize].chunks(2);
             let used = states[last].used_then.iter().copied().chain(std::iter::repeat(0));
-            // One that a read's end brought in in the place of another has been more often than it was to be.
+            // A state that replaced another one because of a short read may exceed its count.
             let left = then.zip(used).map(|(pair, used)| match states[pair[0] as usize] {
                 ref state if state.used < state.count => (pair[1] as u64).saturating_sub(used),
                 _ => 0,
             });
-            let place = self.by_count(left)?;
+            let place = self.draw_by_count(left)?;
             Some((last, place, states[last].lists[List::Then as usize][2 * place] as usize))
         });
         if let Some((last, place, number)) = followed {
@@ -149,17 +150,17 @@ impl Drawn {
             used[place] += 1;
             return number;
         }
-        if let Some(number) = self.by_count(states.iter().map(|state| state.count.saturating_sub(state.used))) {
+        if let Some(number) = self.draw_by_count(states.iter().map(|state| state.count.saturating_sub(state.used))) {
             return number;
         }
         for state in states.iter_mut() {
             state.used = 0;
             state.used_then.clear();
         }
-        self.by_count(states.iter().map(|state| state.count)).unwrap_or(0)
+        self.draw_by_count(states.iter().map(|state| state.count)).unwrap_or(0)
     }
 
-    /// What a thread does next, behind what it did at this time.
+    /// Plans the thread's next op, after one at `at_ns`.
     fn plan(&mut self, thread: usize, at_ns: Option<u64>) {
         while self.threads[thread].left == 0 {
             let running = &mut self.threads[thread];
@@ -177,12 +178,12 @@ impl Drawn {
         let mut states = std::mem::take(&mut self.model.threads[thread].phases[phase].states);
         let chosen = self.choose(&mut states, self.threads[thread].last);
         let pause = self.pause(thread, phase);
-        let gap = pause.unwrap_or_else(|| self.one_of(&mut states[chosen], List::Gap).max(0) as u64);
+        let gap = pause.unwrap_or_else(|| self.draw_value(&mut states[chosen], List::Gap).max(0) as u64);
         self.model.threads[thread].phases[phase].states = states;
         self.threads[thread].next = Some((chosen, at_ns.unwrap_or(0).saturating_add(gap)));
     }
 
-    /// The pause before the next op, ns, where there is one.
+    /// Returns the pause before the next op in ns, if there is one.
     fn pause(&mut self, thread: usize, phase: usize) -> Option<u64> {
         let (running, pauses) = (&mut self.threads[thread], &self.model.threads[thread].phases[phase].pauses);
         let pause = pauses.get(running.pauses % pauses.len().max(1))?;
@@ -194,50 +195,51 @@ impl Drawn {
         Some(pause.ns).filter(|ns| *ns > 0)
     }
 
-    /// The file of an op. What is gone is only made again.
+    /// Chooses the file of an op. A removed file can only be created find_reuse.
     fn file(&mut self, thread: usize, state: &mut State) -> u32 {
-        let is_first = state.how == How::First;
+        let is_first = state.placement == Placement::First;
         let may_be_gone = state.act == RecordedAct::Open && state.aux & open_flag::CREATE != 0;
-        // The first op on a file cannot be on one that had it.
+        // The first data op on a file must be on an untouched one.
         let is_fit = |file: &File| (may_be_gone || !file.is_gone) && !(is_first && file.is_touched);
-        let file = match state.whose {
-            Whose::Busy(number) => return number,
-            Whose::New | Whose::Directory => self.files.new_file(),
-            Whose::Same => match self.threads[thread].file {
+        let file = match state.target {
+            Target::Busy(number) => return number,
+            Target::New | Target::Directory => self.files.new_file(),
+            Target::Same => match self.threads[thread].file {
                 Some(file) if is_fit(self.files.at(file)) => {
-                    self.files.comes_first(file);
+                    self.files.mark_recent(file);
                     file
                 }
-                _ => self.files.near(0, &is_fit).unwrap_or_else(|| self.files.new_file()),
+                _ => self.files.find_recent(0, &is_fit).unwrap_or_else(|| self.files.new_file()),
             },
-            Whose::Other => {
-                let place = self.one_of(state, List::Back).max(1) as usize;
-                let end = self.one_of(state, List::End);
+            Target::Other => {
+                let place = self.draw_value(state, List::Back).max(1) as usize;
+                let end = self.draw_value(state, List::End);
                 let is_alike = |file: &File| is_fit(file) && i64::from(magnitude(file.end)) == end;
-                let near = self.files.near(place, &is_alike).or_else(|| self.files.near(place, &is_fit));
-                near.unwrap_or_else(|| self.files.new_file())
+                let recent =
+                    self.files.find_recent(place, &is_alike).or_else(|| self.files.find_recent(place, &is_fit));
+                recent.unwrap_or_else(|| self.files.new_file())
             }
         };
         self.threads[thread].file = Some(file);
         file
     }
 
-    /// Where an op on a file begins that does not go on where the last one ended.
-    fn jump(&mut self, state: &mut State, file: u32, length: u64) -> u64 {
+    /// Draws the offset of an op that does not continue where the last one ended.
+    fn draw_jump(&mut self, state: &mut State, file: u32, length: u64) -> u64 {
         let known = self.files.at(file);
         let end = known.end as i64;
         let number = (file as usize).min(self.model.reaches.len() - 1);
-        // What is read must be there.
+        // A read must stay within the file.
         let reach = match (state.act, known.length) {
             (RecordedAct::Read, Some(there)) => there,
             _ => self.model.reaches[number],
         };
         let room = 0..=i64::try_from(reach.saturating_sub(length)).unwrap_or(i64::MAX);
-        // A place that was not used, where that is what is wanted.
+        // Prefer an unused position if the state asks for one.
         let wants_new = !state.lists[List::Again as usize].is_empty();
         let mut found = 0;
         for _ in 0..TRIES {
-            let seek = self.one_of(state, List::Seek);
+            let seek = self.draw_value(state, List::Seek);
             for place in [end.saturating_add(seek), end.saturating_sub(seek)] {
                 if room.contains(&place) {
                     found = place as u64;
@@ -250,11 +252,11 @@ impl Drawn {
         found
     }
 
-    /// An op on a name that is not there, on a directory, or the making of a link.
-    fn beside_files(&mut self, state: &mut State, at_ns: u64) -> Option<Record> {
+    /// Draws an op on a missing name, on a directory, or the creation of a link. Returns `None` for any other op.
+    fn draw_without_file(&mut self, state: &mut State, at_ns: u64) -> Option<Record> {
         let new = |file, act| Record::new(at_ns, file, act);
-        if state.how == How::Missing {
-            let number = self.one_of(state, List::Back).clamp(0, ABSENT_MAX) as u64;
+        if state.placement == Placement::Missing {
+            let number = self.draw_value(state, List::Back).clamp(0, ABSENT_MAX) as u64;
             let aux = if state.act == RecordedAct::Open { state.aux & !open_flag::CREATE } else { 0 };
             let file = self.files.absent(number);
             return Some(Record { result: NOT_THERE, aux, ..new(file, state.act) });
@@ -263,7 +265,7 @@ impl Drawn {
             let file = self.files.link();
             return Some(new(file, state.act));
         }
-        if state.whose != Whose::Directory {
+        if state.target != Target::Directory {
             return None;
         }
         Some(match state.act {
@@ -287,7 +289,7 @@ impl Drawn {
             act => {
                 let file = self.files.directory();
                 let is_by_name = matches!(act, RecordedAct::Stat | RecordedAct::Attribute | RecordedAct::SyncAll);
-                // Whatever else is done to what is a directory by now.
+                // Any other act on a file that is a directory by now.
                 let act = if is_of_directories(act) { act } else { RecordedAct::Stat };
                 let handle = if is_by_name || act == RecordedAct::Stat { 0 } else { file + 1 };
                 Record { handle, ..new(file, act) }
@@ -296,71 +298,74 @@ impl Drawn {
     }
 
     fn draw(&mut self, thread: usize, state: &mut State, at_ns: u64) -> Record {
-        if let Some(record) = self.beside_files(state, at_ns) {
+        if let Some(record) = self.draw_without_file(state, at_ns) {
             return record;
         }
-        let length = self.one_of(state, List::Size).max(0) as u64;
+        let length = self.draw_value(state, List::Size).max(0) as u64;
         let is_data = state.act.moves_data();
         let fixed = if is_data { state.aux.checked_sub(1) } else { None };
-        let ago =
-            if is_data && state.how == How::Jump && fixed.is_none() { self.one_of(state, List::Again) } else { 0 };
-        let before = if ago > 0 { self.again(thread, state, ago as u64) } else { None };
+        let ago = if is_data && state.placement == Placement::Jump && fixed.is_none() {
+            self.draw_value(state, List::Again)
+        } else {
+            0
+        };
+        let before = if ago > 0 { self.find_reuse(thread, state, ago as u64) } else { None };
         let file = match before {
             Some((file, _)) => {
-                self.files.comes_first(file);
+                self.files.mark_recent(file);
                 file
             }
             None => self.file(thread, state),
         };
         let known = *self.files.at(file);
-        let offset = match (before, state.how) {
+        let offset = match (before, state.placement) {
             (Some((_, offset)), _) => offset,
             _ if fixed.is_some() => fixed.unwrap_or(0),
             _ if !(is_data || state.act == RecordedAct::Trim) => 0,
-            (None, How::Next) => known.end,
-            (None, How::Start) => 0,
-            (None, How::Append) => known.length.unwrap_or(known.extent),
-            (None, How::Place) => match self.files.place(file, state.act, length) {
+            (None, Placement::Next) => known.end,
+            (None, Placement::Start) => 0,
+            (None, Placement::Append) => known.length.unwrap_or(known.extent),
+            (None, Placement::Place) => match self.files.place(file, state.act, length) {
                 Some(place) => place,
-                None => self.jump(state, file, length),
+                None => self.draw_jump(state, file, length),
             },
-            _ => self.jump(state, file, length),
+            _ => self.draw_jump(state, file, length),
         };
-        // A busy file that is gone must be made again before anything else.
+        // A busy file that was removed must be created find_reuse first.
         let act = if known.is_gone { RecordedAct::Open } else { state.act };
         let mut record = Record::ranged(at_ns, file, act, offset, length);
         record.aux = if is_data { 0 } else { state.aux };
-        self.does(state, &mut record);
+        self.apply(state, &mut record);
         record
     }
 
-    /// Where a place was used about so many data ops ago.
-    fn again(&mut self, thread: usize, state: &mut State, ops: u64) -> Option<(u32, u64)> {
-        let seek = self.one_of(state, List::Seek);
+    /// Returns a position that was used about this many data ops ago.
+    fn find_reuse(&mut self, thread: usize, state: &mut State, ops: u64) -> Option<(u32, u64)> {
+        let seek = self.draw_value(state, List::Seek);
         let (same, busy) = (self.threads[thread].file, self.model.reaches.len() as u32 - 1);
-        let is_its = |file: u32| match state.whose {
-            Whose::Busy(number) => file == number,
-            Whose::Same => same == Some(file),
+        let is_allowed = |file: u32| match state.target {
+            Target::Busy(number) => file == number,
+            Target::Same => same == Some(file),
             _ => file >= busy,
         };
-        let found = self.files.again(&Wanted { ops, seek, is_its: &is_its })?;
+        let found = self.files.find_reuse(&Wanted { ops, seek, is_allowed: &is_allowed })?;
         if !self.files.is_busy(found.0) {
             self.threads[thread].file = Some(found.0);
         }
         Some(found)
     }
 
-    /// What an op does to its file, and what comes of it.
-    fn does(&mut self, state: &mut State, record: &mut Record) {
+    /// Applies an op to its file, and sets its result.
+    fn apply(&mut self, state: &mut State, record: &mut Record) {
         use RecordedAct::{Attribute, Link, Open, Read, Rename, Stat, Truncate, Unlink, Write};
         let (file, act, offset, length) = (record.file, record.act, record.offset, record.length);
-        let moved = if state.is_short { self.one_of(state, List::Moved).max(0) as u64 } else { length };
+        let moved = if state.is_short { self.draw_value(state, List::Moved).max(0) as u64 } else { length };
         let mut known = *self.files.at(file);
         match act {
             Open => {
-                // What follows is drawn, and may be reads or writes.
+                // The ops that follow are drawn, and may be reads or writes.
                 record.aux = state.aux & !(ACCESS | open_flag::APPEND) | READ_AND_WRITE;
-                let is_new = state.whose == Whose::New && state.aux & open_flag::CREATE != 0 && state.act == Open;
+                let is_new = state.target == Target::New && state.aux & open_flag::CREATE != 0 && state.act == Open;
                 if std::mem::take(&mut known.is_gone) || is_new {
                     record.aux |= open_flag::CREATE;
                     known.length = Some(0);
@@ -381,7 +386,7 @@ impl Drawn {
                 if state.is_short && known.length.is_none() {
                     known.length = Some(known.extent.max(offset.saturating_add(moved)));
                 }
-                // What is there of it.
+                // Bytes that exist in the range.
                 let there = known.length.map_or(length, |there| there.saturating_sub(offset).min(length));
                 record.result = there as i64;
             }
@@ -395,17 +400,17 @@ impl Drawn {
         if act.moves_data() {
             known.end = offset.saturating_add(record.moved());
             (known.extent, known.is_touched) = (known.extent.max(known.end), true);
-            self.files.is_used(record);
+            self.files.note_use(record);
         }
         if matches!(act, Rename | Link) {
             let is_there = |file: &File| !file.is_gone;
-            let other = if state.aux == 1 { self.files.near(1, &is_there) } else { None };
+            let other = if state.aux == 1 { self.files.find_recent(1, &is_there) } else { None };
             let other = other.filter(|other| *other != file).unwrap_or_else(|| self.files.new_file());
             *self.files.at(other) = known;
             if act == Rename {
                 known = File { is_touched: known.is_touched, is_gone: true, ..File::default() };
             } else if state.aux == 1 {
-                // A name that is there cannot be linked to.
+                // An existing name cannot be linked to.
                 record.act = Rename;
                 known.is_gone = true;
             }
@@ -414,15 +419,17 @@ impl Drawn {
         *self.files.at(file) = known;
     }
 
-    /// The state of which an op is that came to the end of its file, or did not, unlike the one that was drawn.
-    fn really(states: &[State], last: Option<usize>, drawn: usize, record: &Record) -> usize {
+    /// Returns the state that matches the drawn op's outcome. A read may reach the end of its file, or
+    /// not, unlike the drawn state.
+    fn actual_state(states: &[State], last: Option<usize>, drawn: usize, record: &Record) -> usize {
         let state = &states[drawn];
         let is_short = record.act == RecordedAct::Read && record.result >= 0 && record.moved() < record.length;
         if is_short == state.is_short || record.act != state.act {
             return drawn;
         }
         let is_twin = |other: &State| {
-            (other.act, other.whose, other.how, other.is_short) == (state.act, state.whose, state.how, is_short)
+            (other.act, other.target, other.placement, other.is_short)
+                == (state.act, state.target, state.placement, is_short)
         };
         let then = last.map_or(&[] as &[i64], |last| &states[last].lists[List::Then as usize]);
         let followers = then.chunks(2).map(|pair| (pair[1] as u64, pair[0] as usize));
@@ -432,7 +439,7 @@ impl Drawn {
     }
 }
 
-/// Whether it can be done to an open directory, or to its name.
+/// Whether the act can be done to an open directory or to its name.
 fn is_of_directories(act: RecordedAct) -> bool {
     use RecordedAct::{Attribute, Close, Datasync, List, Stat, Sync, SyncAll};
     matches!(act, Attribute | Close | Datasync | List | Stat | Sync | SyncAll)
@@ -446,11 +453,11 @@ impl FormatReader for Drawn {
         let mut states = std::mem::take(&mut self.model.threads[thread].phases[phase].states);
         let mut record = self.draw(thread, &mut states[chosen], at_ns);
         record.task = thread as u32;
-        let really = Drawn::really(&states, self.threads[thread].last, chosen, &record);
-        states[really].used += 1;
+        let actual = Drawn::actual_state(&states, self.threads[thread].last, chosen, &record);
+        states[actual].used += 1;
         self.model.threads[thread].phases[phase].states = states;
         let running = &mut self.threads[thread];
-        running.last = Some(really);
+        running.last = Some(actual);
         running.left -= 1;
         self.plan(thread, Some(at_ns));
         Some(Ok(record))

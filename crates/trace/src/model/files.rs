@@ -1,63 +1,63 @@
-//! The files that ops are drawn on.
+//! The files of drawn ops.
 
 use super::{BLOCK_BYTES, MEMORY_OPS, RECENT_MAX, magnitude};
 use crate::names::Names;
 use crate::record::{Record, RecordedAct};
 use std::collections::{HashMap, VecDeque};
 
-/// Files at most, so that memory stays limited.
+/// Maximum number of files, which bounds memory.
 const FILES_MAX: usize = 1 << 20;
 
-/// Uses that are looked through for one that fits.
+/// Number of uses searched for a fitting one.
 const TRIES: u64 = 32;
 
-/// Where directories are made.
+/// Parent of all created directories.
 const DIRECTORIES: &str = "directories";
 
 /// A file of a model.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct File {
-    /// Where the last op ended.
+    /// Offset where the last op ended.
     pub(super) end: u64,
-    /// How far ops have come.
+    /// Highest offset that ops have reached.
     pub(super) extent: u64,
     pub(super) is_touched: bool,
     pub(super) is_gone: bool,
-    /// Its length, where the model made it, cut it or came to its end.
+    /// Its length, if the model created it, truncated it or read to its end.
     pub(super) length: Option<u64>,
 }
 
-/// All of them, and when they were used.
+/// All files, and their recent uses.
 #[derive(Default)]
 pub(super) struct Files {
     pub(super) names: Names,
     busy: u32,
-    /// By the number of the name.
+    /// Files by the number of their name.
     files: Vec<File>,
     made: usize,
-    /// Files that are none of the busiest, the last one first.
+    /// Files that are not among the busiest, the most recent first.
     pub(super) recent: VecDeque<u32>,
-    /// Directories that were made and not removed, the last one last; and the one that is used.
+    /// Directories that exist, the newest last; and the current one.
     directories: Vec<u32>,
     directories_made: u32,
     directory: Option<u32>,
     links: u32,
-    /// Uses of places, the oldest first; and the number of the last use of each block.
+    /// Uses of positions, the oldest first; and the number of the last use of each block.
     uses: VecDeque<(u32, u64)>,
     used: u64,
     last_use: HashMap<(u32, u64), u64>,
-    /// Where the last op of an act and a length began in one of the busiest files.
+    /// Offset of the last op of each act and length in one of the busiest files.
     places: HashMap<(u32, RecordedAct, u64), u64>,
 }
 
-/// Which use of a place is wanted again.
+/// The earlier use to repeat.
 pub(super) struct Wanted<'a> {
-    /// Data ops ago.
+    /// Distance in data ops.
     pub(super) ops: u64,
-    /// From where the last op on the file ended.
+    /// Distance from the end of the last op on the file.
     pub(super) seek: i64,
-    /// Whether the file is one of those that may be used.
-    pub(super) is_its: &'a dyn Fn(u32) -> bool,
+    /// Returns `true` for files that may be used.
+    pub(super) is_allowed: &'a dyn Fn(u32) -> bool,
 }
 
 impl Files {
@@ -85,7 +85,7 @@ impl Files {
         file < self.busy
     }
 
-    /// A name that is never there.
+    /// Returns a name that never exists.
     pub(super) fn absent(&mut self, number: u64) -> u32 {
         self.name(&format!("absent/{number:02}"))
     }
@@ -97,7 +97,7 @@ impl Files {
     }
 
     pub(super) fn new_file(&mut self) -> u32 {
-        // A model that makes one file after another has those again that were not used for longest.
+        // After the maximum number of new files, reuse the least recently used ones.
         if self.made >= FILES_MAX
             && let Some(oldest) = self.recent.pop_back()
         {
@@ -112,8 +112,8 @@ impl Files {
         number
     }
 
-    /// The file that was used about so many files ago and fits, used once more.
-    pub(super) fn near(&mut self, place: usize, is_fit: &dyn Fn(&File) -> bool) -> Option<u32> {
+    /// Returns a fitting file that was used about `place` files ago, and marks it as most recent.
+    pub(super) fn find_recent(&mut self, place: usize, is_fit: &dyn Fn(&File) -> bool) -> Option<u32> {
         let is_there = |found: &usize| self.recent.get(*found).is_some_and(|file| is_fit(&self.files[*file as usize]));
         let found = (0..self.recent.len())
             .find_map(|away| [place.checked_sub(away), place.checked_add(away)].into_iter().flatten().find(is_there))?;
@@ -122,8 +122,8 @@ impl Files {
         Some(number)
     }
 
-    /// A file is the one that was used last.
-    pub(super) fn comes_first(&mut self, file: u32) {
+    /// Marks a file as the most recently used one.
+    pub(super) fn mark_recent(&mut self, file: u32) {
         if self.is_busy(file) || self.recent.front() == Some(&file) {
             return;
         }
@@ -133,12 +133,12 @@ impl Files {
         }
     }
 
-    /// A new directory; none where there are too many.
+    /// Creates a directory; `None` if there are too many.
     pub(super) fn make_directory(&mut self) -> Option<u32> {
         if self.directories.len() >= FILES_MAX {
             return None;
         }
-        // Those that had these names are removed by now, if there are ever so many.
+        // The numbers wrap around, but earlier directories of these names are removed by then.
         let path = format!("{DIRECTORIES}/{:06}", self.directories_made);
         self.directories_made = (self.directories_made + 1) % (2 * FILES_MAX as u32);
         let number = self.name(&path);
@@ -155,7 +155,7 @@ impl Files {
         removed
     }
 
-    /// Goes on with another directory that is there, by a random number.
+    /// Switches to another existing directory, chosen by a random number.
     pub(super) fn change_directory(&mut self, random: u64) {
         self.directory = self.directories.iter().rev().nth(random as usize).copied();
     }
@@ -167,20 +167,20 @@ impl Files {
         }
     }
 
-    /// Where a place was used about so many data ops ago, that was not used since: of those nearby, the one whose distance is most like
-    /// the one that is wanted.
-    pub(super) fn again(&self, wanted: &Wanted<'_>) -> Option<(u32, u64)> {
+    /// Returns a position that was used about this many data ops ago and not since. Of the nearby uses, picks the one
+    /// whose distance from the last op is most similar.
+    pub(super) fn find_reuse(&self, wanted: &Wanted<'_>) -> Option<(u32, u64)> {
         let oldest = self.used - self.uses.len() as u64;
         let mut best: Option<(u8, (u32, u64))> = None;
         for step in 0..TRIES {
-            // Nearby uses, in turn before and behind.
+            // Nearby uses, alternately farther and closer.
             let ops = wanted.ops;
             let away = if step % 2 == 0 { ops + step / 2 } else { ops.saturating_sub(step / 2 + 1).max(1) };
             let Some(number) = self.used.checked_sub(away).filter(|number| *number >= oldest) else { continue };
             let (file, offset) = self.uses[(number - oldest) as usize];
             let is_last = self.last_use.get(&(file, offset / BLOCK_BYTES)) == Some(&number);
             let known = &self.files[file as usize];
-            if !is_last || known.is_gone || offset == known.end || !(wanted.is_its)(file) {
+            if !is_last || known.is_gone || offset == known.end || !(wanted.is_allowed)(file) {
                 continue;
             }
             let off = magnitude(offset.abs_diff(known.end)).abs_diff(magnitude(wanted.seek.unsigned_abs()));
@@ -191,22 +191,22 @@ impl Files {
                 break;
             }
         }
-        // One at quite another distance is not like it.
+        // Reject a position at a very different distance.
         best.filter(|(off, _)| *off <= 1).map(|(_, place)| place)
     }
 
-    /// Where the last op like this one began in its file, which is one of the busiest.
+    /// Returns the offset of the last op of this act and length in one of the busiest files.
     pub(super) fn place(&self, file: u32, act: RecordedAct, length: u64) -> Option<u64> {
         self.places.get(&(file, act, length)).copied()
     }
 
-    /// Whether a place was used, as far as that is remembered.
+    /// Whether a position was used, as far as that is remembered.
     pub(super) fn was_used(&self, file: u32, offset: u64) -> bool {
         self.last_use.contains_key(&(file, offset / BLOCK_BYTES))
     }
 
-    /// Notes the use of a place.
-    pub(super) fn is_used(&mut self, record: &Record) {
+    /// Records the use of a position.
+    pub(super) fn note_use(&mut self, record: &Record) {
         let (file, offset) = (record.file, record.offset);
         if self.is_busy(file) {
             self.places.insert((file, record.act, record.length), offset);

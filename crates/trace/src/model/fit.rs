@@ -1,10 +1,10 @@
-//! A model, made from a recording in two passes.
+//! Fits a model to a recording, in two passes.
 
 use super::gather::{Class, Gathered, Values};
 use super::phases::changes;
 use super::{
-    BLOCK_BYTES, BUSY_MAX, How, MEMORY_OPS, Model, RECENT_MAX, THREADS_MAX, Thread, Whose, has_model, is_missing,
-    magnitude,
+    BLOCK_BYTES, BUSY_MAX, MEMORY_OPS, Model, Placement, RECENT_MAX, THREADS_MAX, Target, Thread, has_model,
+    is_missing, magnitude,
 };
 use crate::error::TraceError;
 use crate::iolog::Waits;
@@ -16,42 +16,41 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 
-/// The share of all data ops from which a file has states of its own.
+/// Share of all data ops above which a file gets states of its own.
 const BUSY_SHARE: f64 = 0.1;
 
-/// Gaps of so many times the mean are pauses.
+/// Gaps of at least this many times the mean are pauses.
 const LONG_GAPS: u64 = 16;
 
-/// How a use of a file can begin; more are taken for one.
+/// Number of distinct ways in which the use of a file can begin. Further ones share one class.
 const ENTRIES_MAX: usize = 256;
 
-/// Data ops of a use of a file that are told apart by their number.
+/// Number of data ops within a use of a file that are counted individually.
 const RUN_MAX: u32 = 8;
 
-/// Names that are not there are told apart up to this number.
+/// Number of distinct missing names.
 const MISSING_MAX: usize = 1023;
 
-/// What how a file is opened depends on: all flags of open(2), and not its mode.
+/// Flags of open(2) that distinguish states, without the mode.
 const FLAGS: u64 = 0xffff_ffff;
 
-/// A model, and what it is made from.
+/// A model, and the recording's characteristics.
 pub struct Fitted {
-    /// The model.
     pub model: Model,
-    /// What the recording is like in the ops that are modelled.
+    /// Characteristics of the modelled part of the recording.
     pub sheet: Sheet,
-    /// Ops that are not modelled: those that failed, but for absent names, and acts that a model does not have.
+    /// Number of ops that are not modelled: failed ones except on missing names, and unsupported acts.
     pub left_out: u64,
 }
 
-/// What the first pass finds out.
+/// Results of the first pass.
 #[derive(Default)]
 struct Surveyed {
-    /// By file.
+    /// Whether each file is a directory.
     directories: Vec<bool>,
     data_ops: Vec<u64>,
     largest: Vec<u64>,
-    /// By thread: ops, and when it began.
+    /// Number of ops and start time of each thread.
     threads: Vec<(u64, u64)>,
     data: u64,
     left_out: u64,
@@ -89,7 +88,7 @@ impl Surveyed {
         true
     }
 
-    /// The busiest files, the busiest first.
+    /// Returns the busiest files, the busiest first.
     fn busy(&self) -> Vec<usize> {
         let least = BUSY_SHARE * self.data as f64;
         let mut busy: Vec<usize> = (0..self.data_ops.len())
@@ -100,7 +99,8 @@ impl Surveyed {
         busy
     }
 
-    /// Which thread of the model each thread is, and when those begin: the busiest ones, and all others as the last.
+    /// Returns the model's thread for each recorded thread, and their start times. The busiest threads stay apart;
+    /// all others share the last one.
     fn threads(&self) -> (Vec<usize>, Vec<u64>) {
         let mut order: Vec<usize> = (0..self.threads.len()).filter(|task| self.threads[*task].0 > 0).collect();
         order.sort_by_key(|task| Reverse(self.threads[*task].0));
@@ -118,11 +118,11 @@ impl Surveyed {
     }
 }
 
-/// Makes a model: level 1 has phases, with what goes together in an op; level 2 as well what follows on what; level 3 as well when a
-/// place is used again.
+/// Fits a model. Level 1 has phases and the joint properties of an op; level 2 adds the order of ops; level 3
+/// adds the reuse of positions.
 ///
 /// # Errors
-/// The problem with the recording.
+/// Returns the problem with the recording.
 pub fn fit(path: &Path, waits: Waits, format: Option<Format>, level: u8) -> Result<Fitted, TraceError> {
     let mut reader = open_as(path, waits, format.clone())?;
     let (mut character, mut surveyed) = (Character::new(), Surveyed::default());
@@ -175,33 +175,33 @@ fn is_directory(record: &Record) -> bool {
     }
 }
 
-/// What is known of a file.
+/// Known state of a file.
 #[derive(Clone, Copy, Default)]
 struct Seen {
-    /// Where the last op ended.
+    /// Offset where the last op ended.
     end: u64,
-    /// How long it is, as far as that was seen.
+    /// Its length, as far as it was seen.
     length: u64,
     is_met: bool,
     is_touched: bool,
 }
 
-/// What is known of a thread.
+/// Known state of a thread.
 #[derive(Clone, Copy, Default)]
 struct Acting {
     last_ns: Option<u64>,
-    /// Its last file that is none of the busiest.
+    /// Last file that is not one of the busiest.
     file: Option<u32>,
     entry: u16,
-    /// Data ops in this use of it.
+    /// Data ops in the current use of that file.
     run: u32,
 }
 
-/// How a use of a file begins, or what was done before on one of the busiest: the act, whose file, how it is opened or how an op
-/// begins, and a magnitude.
-type Entry = (RecordedAct, Whose, u64, u8);
+/// How the use of a file begins, or the last op on one of the busiest: the act, the kind of file, its open flags
+/// or placement, and a magnitude.
+type Entry = (RecordedAct, Target, u64, u8);
 
-/// The number of something, from 1; what comes when there are many has 0.
+/// Returns the number of a key, from 1; 0 if there are too many.
 fn numbered<K: std::hash::Hash + Eq>(known: &mut HashMap<K, u16>, key: K) -> u16 {
     let count = known.len();
     match known.get(&key) {
@@ -211,7 +211,7 @@ fn numbered<K: std::hash::Hash + Eq>(known: &mut HashMap<K, u16>, key: K) -> u16
     }
 }
 
-/// The same number up to some, and then the same for ever more.
+/// Returns the number of a data op in its run; above a limit, logarithmic classes.
 fn run_class(run: u32) -> u8 {
     match run {
         0..=RUN_MAX => run as u8,
@@ -219,7 +219,7 @@ fn run_class(run: u32) -> u8 {
     }
 }
 
-/// What all phases share while a recording is read.
+/// State shared by all phases while a recording is read.
 struct Gathers {
     busy: Vec<usize>,
     level: u8,
@@ -227,14 +227,15 @@ struct Gathers {
     directories: Vec<bool>,
     files: Vec<Seen>,
     threads: Vec<Acting>,
-    /// The last one first.
+    /// Recently used files, the last one first.
     recent: VecDeque<u32>,
     entries: HashMap<Entry, u16>,
-    /// What was done last on each of the busiest files.
+    /// Last op on each of the busiest files.
     before: [u16; BUSY_MAX],
     befores: HashMap<[u16; BUSY_MAX], u16>,
     missing: HashMap<u32, usize>,
-    /// Where the last op of an act and a length began in one of the busiest files, and how far from the end of the op before it.
+    /// Offset of the last op of each act and length in one of the busiest files, and its distance
+    /// from the op before it.
     places: HashMap<(u32, RecordedAct, u64), (u64, i64)>,
     last_use: HashMap<(u32, u64), u64>,
     uses: VecDeque<(u32, u64)>,
@@ -262,8 +263,8 @@ impl Gathers {
         }
     }
 
-    /// Data ops since a block was used, 0 if it was not.
-    fn ago(&mut self, record: &Record) -> u64 {
+    /// Returns the number of data ops since a block was used; 0 if it was not.
+    fn reuse_distance(&mut self, record: &Record) -> u64 {
         let key = (record.file, record.offset / BLOCK_BYTES);
         if self.uses.len() == MEMORY_OPS
             && let Some(old) = self.uses.pop_front()
@@ -277,28 +278,28 @@ impl Gathers {
         before.map_or(0, |before| self.used - 1 - before)
     }
 
-    /// Whose file it is, how many others were used since, and where the use of the file began.
-    fn whose(&mut self, thread: usize, record: &Record) -> (Whose, usize) {
+    /// Returns the kind of the op's file, and how many other files were used since.
+    fn target(&mut self, thread: usize, record: &Record) -> (Target, usize) {
         let file = record.file as usize;
         if self.directories.get(file) == Some(&true) {
-            return (Whose::Directory, 0);
+            return (Target::Directory, 0);
         }
         if is_missing(record) {
-            return (Whose::New, 0);
+            return (Target::New, 0);
         }
         if let Some(number) = self.busy.iter().position(|busy| *busy == file) {
-            return (Whose::Busy(number as u32), 0);
+            return (Target::Busy(number as u32), 0);
         }
         let place = self.recent.iter().position(|recent| *recent == record.file);
         place.map(|place| self.recent.remove(place));
         self.recent.push_front(record.file);
         self.recent.truncate(RECENT_MAX);
-        let whose = match self.threads[thread].file.replace(record.file) {
-            Some(last) if last == record.file => Whose::Same,
-            _ if self.files[file].is_met => Whose::Other,
-            _ => Whose::New,
+        let target = match self.threads[thread].file.replace(record.file) {
+            Some(last) if last == record.file => Target::Same,
+            _ if self.files[file].is_met => Target::Other,
+            _ => Target::New,
         };
-        (whose, place.unwrap_or(RECENT_MAX))
+        (target, place.unwrap_or(RECENT_MAX))
     }
 
     fn add(&mut self, phase: &mut Gathered, thread: usize, record: &Record) {
@@ -309,39 +310,41 @@ impl Gathers {
             self.files.resize(most + 1, Seen::default());
         }
         let seen = self.files[file];
-        let (whose, back) = self.whose(thread, record);
+        let (target, back) = self.target(thread, record);
         let acting = &mut self.threads[thread];
         let gap = record.at_ns.saturating_sub(acting.last_ns.unwrap_or(record.at_ns));
         acting.last_ns = Some(acting.last_ns.unwrap_or(0).max(record.at_ns));
         let is_pause = gap > 0 && gap >= self.mean_gap.saturating_mul(LONG_GAPS);
-        // Pauses have a list of their own where it is kept what follows on what.
+        // Levels that keep the order of ops list their pauses separately.
         let follows = self.level >= 2;
         let band = u8::from(gap >= self.mean_gap) + u8::from(is_pause && !follows);
         let is_data = record.act.moves_data();
         let seek = if record.act == RecordedAct::Trim || is_data { record.offset as i64 - seen.end as i64 } else { 0 };
-        let place = match whose {
-            Whose::Busy(_) if is_data => {
+        let place = match target {
+            Target::Busy(_) if is_data => {
                 self.places.insert((record.file, record.act, record.length), (record.offset, seek))
             }
             _ => None,
         };
-        let how = match is_data {
-            _ if is_missing(record) => How::Missing,
-            false => How::Jump,
-            true if !seen.is_touched => How::First,
-            true if record.offset == seen.end => How::Next,
-            true if record.offset == 0 => How::Start,
-            true if record.offset == seen.length => How::Append,
-            true if place.is_some_and(|(offset, before)| offset == record.offset && before != seek) => How::Place,
-            true => How::Jump,
+        let placement = match is_data {
+            _ if is_missing(record) => Placement::Missing,
+            false => Placement::Jump,
+            true if !seen.is_touched => Placement::First,
+            true if record.offset == seen.end => Placement::Next,
+            true if record.offset == 0 => Placement::Start,
+            true if record.offset == seen.length => Placement::Append,
+            true if place.is_some_and(|(offset, before)| offset == record.offset && before != seek) => Placement::Place,
+            true => Placement::Jump,
         };
         let is_short = record.act == RecordedAct::Read && record.moved() < record.length;
         let aux = match record.act {
             RecordedAct::Rename | RecordedAct::Link => {
                 u64::from(other.is_some_and(|other| self.files[other].is_met && other != file))
             }
-            // Where it begins, as long as it is always the same place.
-            _ if is_data && matches!(how, How::First | How::Place | How::Jump) => record.offset.saturating_add(1),
+            // The offset plus 1, if it is the same for all ops of the state.
+            _ if is_data && matches!(placement, Placement::First | Placement::Place | Placement::Jump) => {
+                record.offset.saturating_add(1)
+            }
             _ if is_data => 0,
             _ => record.aux,
         };
@@ -352,53 +355,54 @@ impl Gathers {
         };
         let end = magnitude(seen.end);
         let size = if is_data { magnitude(record.length).div_ceil(2) } else { 0 };
-        let begins = matches!(whose, Whose::Other | Whose::New) && how != How::Missing;
-        if begins || whose == Whose::Same && record.act == RecordedAct::Open {
-            let entry = numbered(&mut self.entries, (record.act, whose, flags, end.div_ceil(2)));
+        let begins = matches!(target, Target::Other | Target::New) && placement != Placement::Missing;
+        if begins || target == Target::Same && record.act == RecordedAct::Open {
+            let entry = numbered(&mut self.entries, (record.act, target, flags, end.div_ceil(2)));
             (self.threads[thread].entry, self.threads[thread].run) = (entry, 0);
         }
         let before = numbered(&mut self.befores, self.before);
-        if let Whose::Busy(number) = whose {
-            self.before[number as usize] = numbered(&mut self.entries, (record.act, whose, how as u64, size));
+        if let Target::Busy(number) = target {
+            self.before[number as usize] = numbered(&mut self.entries, (record.act, target, placement as u64, size));
         }
-        let (entry, run) = match whose {
-            Whose::Same => (self.threads[thread].entry, run_class(self.threads[thread].run)),
+        let (entry, run) = match target {
+            Target::Same => (self.threads[thread].entry, run_class(self.threads[thread].run)),
             _ => (0, 0),
         };
         self.threads[thread].run += u32::from(is_data);
         let missing = self.missing.len().min(MISSING_MAX);
-        let back = if how == How::Missing { *self.missing.entry(record.file).or_insert(missing) } else { back };
+        let back =
+            if placement == Placement::Missing { *self.missing.entry(record.file).or_insert(missing) } else { back };
         let class = Class {
             act: record.act,
-            whose,
-            how,
+            target,
+            placement,
             is_short,
             flags,
             band,
-            size: match whose {
+            size: match target {
                 _ if !follows => 0,
-                Whose::Other if !is_data => end.div_ceil(2),
+                Target::Other if !is_data => end.div_ceil(2),
                 _ => size,
             },
             run: if follows { run } else { 0 },
             entry: if follows { entry } else { 0 },
             before: if follows { before } else { 0 },
         };
-        let ago = if is_data { self.ago(record) } else { 0 };
+        let ago = if is_data { self.reuse_distance(record) } else { 0 };
         let values: Values = [
             (!(follows && is_pause)).then_some(gap as i64),
             (record.length > 0).then_some(record.length as i64),
             (seek != 0).then_some(seek),
-            (whose == Whose::Other || how == How::Missing).then_some(back as i64),
-            (whose == Whose::Other).then_some(end.into()),
-            (is_data && how == How::Jump && self.level >= 3).then_some(ago as i64),
+            (target == Target::Other || placement == Placement::Missing).then_some(back as i64),
+            (target == Target::Other).then_some(end.into()),
+            (is_data && placement == Placement::Jump && self.level >= 3).then_some(ago as i64),
             is_short.then_some(record.moved() as i64),
         ];
         phase.add(class, aux, values, (follows && is_pause).then_some(gap));
         self.after(record, other);
     }
 
-    /// What an op changes of its file.
+    /// Applies an op to the state of its file.
     fn after(&mut self, record: &Record, other: Option<usize>) {
         if record.result < 0 {
             return;

@@ -1,44 +1,44 @@
-//! What is gathered of the states of a phase while a recording is read.
+//! Gathers the states of a phase while a recording is read.
 
-use super::{How, LISTS, List, PAUSES_MAX, Pause, Phase, State, VALUES, Whose};
+use super::{LISTS, List, PAUSES_MAX, Pause, Phase, Placement, State, Target, VALUES};
 use crate::record::RecordedAct;
 use std::collections::HashMap;
 
-/// Values of which the lists are made, at most; more are drawn from.
+/// Maximum number of sampled values per list.
 const SAMPLES: usize = 512;
 
-/// States of a phase from which on only the plainest are made.
+/// Number of states in a phase above which only plain ones are added.
 const MANY_STATES: usize = 1024;
 
-/// What makes a state.
+/// Properties that identify a state.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Class {
     pub(super) act: RecordedAct,
-    pub(super) whose: Whose,
-    pub(super) how: How,
+    pub(super) target: Target,
+    pub(super) placement: Placement,
     pub(super) is_short: bool,
-    /// What its act has in addition: how a file is opened.
+    /// Flags of an open.
     pub(super) flags: u64,
-    /// Short, long or very long gaps before it.
+    /// Class of the gap before it: short, long or very long.
     pub(super) band: u8,
-    /// The magnitude of its size, or of what is known of its file.
+    /// Magnitude of its size, or of the file's known state.
     pub(super) size: u8,
-    /// How many data ops came before it in this use of the file; some numbers are taken for one.
+    /// Class of the number of data ops before it in this use of the file.
     pub(super) run: u8,
     /// How this use of the file began.
     pub(super) entry: u16,
-    /// What was done last on each of the busiest files.
+    /// Last op on each of the busiest files.
     pub(super) before: u16,
 }
 
 impl Class {
-    /// The same without what tells so many apart.
+    /// Returns the class without its most detailed properties.
     fn plain(self) -> Class {
         Class { band: 0, size: 0, run: 0, entry: 0, before: 0, ..self }
     }
 }
 
-/// Values, as many as are kept.
+/// A random sample of values.
 #[derive(Default)]
 struct Sample {
     kept: Vec<i64>,
@@ -47,7 +47,8 @@ struct Sample {
 }
 
 impl Sample {
-    /// Each value is kept with the same chance (Vitter's algorithm R); what is random of it is the value's number, mixed.
+    /// Adds a value. Each is kept with the same probability (Vitter's algorithm R). The randomness is a
+    /// hash of the value's number.
     fn add(&mut self, value: i64) {
         self.count += 1;
         self.sum += i128::from(value);
@@ -62,7 +63,8 @@ impl Sample {
         }
     }
 
-    /// As few values as stand for all: each for as many, in order. Means add up to the sum of all.
+    /// Reduces the sample to a few values, each for an equal share, in order. With `means`, they add up
+    /// to the sum of all.
     fn values(mut self, means: bool) -> Vec<i64> {
         self.kept.sort_by_key(|value| *value);
         let (count, parts) = (self.kept.len(), VALUES.min(self.kept.len()));
@@ -72,7 +74,7 @@ impl Sample {
                 if means { slice.iter().sum::<i64>() / slice.len() as i64 } else { slice[slice.len() / 2] }
             })
             .collect();
-        // Few long gaps make up most of the time, and are not always kept.
+        // A few long gaps make up most of the time, and the sample may miss them.
         if let (true, [before @ .., last]) = (means, values.as_mut_slice()) {
             let all = self.sum * parts as i128 / i128::from(self.count);
             let rest = all - before.iter().map(|value| i128::from(*value)).sum::<i128>();
@@ -82,20 +84,20 @@ impl Sample {
     }
 }
 
-/// Pauses that are kept while a recording is read, and of a phase at last.
+/// Maximum number of pauses kept while a recording is read.
 const PAUSES_READ: usize = 1 << 16;
 
-/// Pauses that are kept in a row, so that it stays what follows on what.
+/// Pauses kept in a row, to preserve their order.
 const PAUSES_IN_ROW: usize = 64;
 
-/// Pauses of a phase, in order: of more than can be kept, rows from all over it.
+/// The pauses of a phase, in order. If there are too many, rows from all over the phase are kept.
 #[derive(Default)]
 struct Pauses {
     kept: Vec<Pause>,
     count: usize,
-    /// One of so many rows is kept, as a power of two.
+    /// One row of 2^`thinned` is kept.
     thinned: u32,
-    /// Ops since the last one.
+    /// Ops since the last pause.
     ops: u64,
     sum: [u128; 2],
 }
@@ -121,7 +123,7 @@ impl Pauses {
         let rows: Vec<&[Pause]> = self.kept.chunks(PAUSES_IN_ROW).collect();
         let step = rows.len().div_ceil(PAUSES_MAX / PAUSES_IN_ROW).max(1);
         let mut kept: Vec<Pause> = rows.into_iter().step_by(step).flatten().copied().collect();
-        // What is kept stands for all: as often, and as long together.
+        // Scale the kept pauses to represent all, in number and in total length.
         let sums =
             |kept: &[Pause]| kept.iter().fold([0.0; 2], |sum, one| [sum[0] + one.ops as f64, sum[1] + one.ns as f64]);
         let (of_kept, each) = (sums(&kept), kept.len() as f64 / self.count.max(1) as f64);
@@ -160,7 +162,7 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    /// An op; before it there may be a pause, ns.
+    /// Adds an op, and the pause before it in ns, if any.
     pub(super) fn add(&mut self, class: Class, aux: u64, values: Values, pause: Option<u64>) {
         self.pauses.ops += 1;
         pause.into_iter().for_each(|ns| self.pauses.add(ns));
@@ -191,7 +193,7 @@ impl Gathered {
 
     pub(super) fn finish(self, level: u8) -> Phase {
         let state = |state: Gathering| {
-            let Class { act, whose, how, is_short, .. } = state.class;
+            let Class { act, target, placement, is_short, .. } = state.class;
             let mut lists: [Vec<i64>; LISTS.len()] = Default::default();
             for (list, (place, sample)) in lists.iter_mut().zip(state.samples.into_iter().enumerate()) {
                 *list = sample.values(place == List::Gap as usize);
@@ -202,7 +204,7 @@ impl Gathered {
                 lists[List::Then as usize] =
                     then.into_iter().flat_map(|(state, count)| [state as i64, count as i64]).collect();
             }
-            State { is_short, count: state.count, aux: state.aux, lists, ..State::new(act, whose, how) }
+            State { is_short, count: state.count, aux: state.aux, lists, ..State::new(act, target, placement) }
         };
         let pauses = self.pauses.finish();
         Phase { ops: self.ops, pauses, states: self.states.into_iter().map(state).collect() }

@@ -1,8 +1,8 @@
-//! Models of recordings: what a recording did, as tables from which ops are drawn. A model is a text, and is read like a recording.
+//! Models of recordings: tables from which ops are drawn. A model is a text file, and is read like a recording.
 //!
-//! A model has threads, and these have phases. A phase has states: an act, on which file, where in it, of which size, after a short or
-//! a long gap, at a slow or a busy time, within which use of a file. A state has lists of values of which each is as likely as the
-//! others, and how often each other state follows.
+//! A model has threads, and a thread has phases. A phase has states. A state is an act with the kind of its file, its
+//! placement, its size, the length of the gap before it, and its position within the use of a file. A state has lists
+//! of equally likely values, and the frequency of each following state.
 
 mod draw;
 mod files;
@@ -23,138 +23,137 @@ use std::fmt::Write;
 /// The first line of a model.
 pub(crate) const HEAD: &str = "plumb model 1";
 
-/// Files that have states of their own.
+/// Number of files with states of their own.
 const BUSY_MAX: usize = 4;
 
-/// Values of a list.
+/// Maximum number of values in a list.
 const VALUES: usize = 32;
 
-/// States of a phase, and phases, at most; more is no model.
+/// Maximum number of states in a phase, and of phases. A larger model is invalid.
 const STATES_MAX: usize = 4096;
 
-/// Threads of a model at most; others go on in the last one.
+/// Maximum number of threads in a model. Further ones share the last.
 const THREADS_MAX: usize = 16;
 
-/// What a name that is not there gives: ENOENT. Source: asm-generic/errno-base.h.
+/// Result of an op on a missing name: ENOENT. Source: asm-generic/errno-base.h.
 const NOT_THERE: i64 = -2;
 
-/// Pauses of a phase at most.
+/// Maximum number of pauses in a phase.
 const PAUSES_MAX: usize = 512;
 
-/// Data ops after which a use of a block is forgotten.
+/// Number of data ops after which a use of a block is forgotten.
 const MEMORY_OPS: usize = 1 << 16;
 
-/// Files that are remembered as recently used.
+/// Number of files remembered as recently used.
 const RECENT_MAX: usize = 4096;
 
-/// The part of a file that is used again, bytes.
+/// Granularity of reuse, in bytes.
 const BLOCK_BYTES: u64 = 4096;
 
-/// The file of an op.
+/// The kind of file that an op uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Whose {
-    /// One of the busiest, by its number.
+enum Target {
+    /// One of the busiest files, by its number.
     Busy(u32),
-    /// The last one of this thread that is none of these.
+    /// The thread's last file that is not one of the busiest.
     Same,
-    /// One that was used before it.
+    /// Another file that was used before.
     Other,
-    /// One that was not used yet.
+    /// A file that was not used yet.
     New,
-    /// A directory.
     Directory,
 }
 
-/// Names of the last four.
-const WHOSE: [(Whose, &str); 4] =
-    [(Whose::Same, "same"), (Whose::Other, "other"), (Whose::New, "new"), (Whose::Directory, "dir")];
+/// Names of the kinds without a number.
+const TARGETS: [(Target, &str); 4] =
+    [(Target::Same, "same"), (Target::Other, "other"), (Target::New, "new"), (Target::Directory, "dir")];
 
-/// Where an op on a file begins.
+/// The offset of an op relative to earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum How {
-    /// It is the first on the file that moves data.
+enum Placement {
+    /// The first data op on the file.
     First,
-    /// Where the last one ended.
+    /// At the end of the last op.
     Next,
-    /// At the beginning of a file that was used before.
+    /// At the start of a file that was used before.
     Start,
     /// At the end of the file.
     Append,
-    /// Where the last one of its act and size on the file began.
+    /// At the offset of the last op of the same act and size on the file.
     Place,
-    /// Elsewhere, or it has no place.
+    /// Elsewhere, or without an offset.
     Jump,
-    /// The name is not there, and the op fails.
+    /// On a missing name: the op fails.
     Missing,
 }
 
-/// Their names.
-const HOW: [(How, &str); 7] = [
-    (How::First, "first"),
-    (How::Next, "next"),
-    (How::Start, "start"),
-    (How::Append, "append"),
-    (How::Place, "place"),
-    (How::Jump, "jump"),
-    (How::Missing, "missing"),
+/// Names of the placements.
+const PLACEMENTS: [(Placement, &str); 7] = [
+    (Placement::First, "first"),
+    (Placement::Next, "next"),
+    (Placement::Start, "start"),
+    (Placement::Append, "append"),
+    (Placement::Place, "place"),
+    (Placement::Jump, "jump"),
+    (Placement::Missing, "missing"),
 ];
 
-/// What is added to the name where a read comes to the end of its file.
+/// Suffix of a placement for reads that reach the end of their file.
 const SHORT: &str = "-end";
 
 fn name_of<T: PartialEq>(names: &[(T, &'static str)], wanted: &T) -> &'static str {
     names.iter().find(|(known, _)| known == wanted).map_or("", |(_, name)| name)
 }
 
-/// Lists of values.
+/// Lists of values in a state.
 #[derive(Clone, Copy)]
 enum List {
-    /// Time since the op before, ns.
+    /// Time since the previous op, ns.
     Gap,
-    /// Bytes.
+    /// Length in bytes.
     Size,
-    /// From where the last op on the file ended, bytes; may be negative.
+    /// Offset relative to the end of the last op on the file, bytes; may be negative.
     Seek,
-    /// How many other files were used since that one, where the file is another one; of names that are not there, their number.
+    /// For another file: the number of other files used since. For a missing name: its number.
     Back,
-    /// Where the last op on that other file had ended, as a power of two; 0 if there was none.
+    /// For another file: the magnitude of the offset where its last op ended; 0 if there was none.
     End,
-    /// Data ops since the place was used; 0 is never.
+    /// Data ops since the position was used; 0 for never.
     Again,
-    /// Bytes that a read moves which comes to the end of its file.
+    /// Bytes moved by a read that reaches the end of its file.
     Moved,
-    /// States that follow, each with how often.
+    /// Following states, each with its frequency.
     Then,
 }
 
-/// Their names.
+/// Names of the lists.
 const LISTS: [&str; 8] = ["gap", "size", "seek", "back", "end", "again", "moved", "then"];
 
-/// What is done next, and with what.
+/// A kind of op, with its properties.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct State {
     act: RecordedAct,
-    whose: Whose,
-    how: How,
-    /// It is a read that comes to the end of its file.
+    target: Target,
+    placement: Placement,
+    /// Whether it is a read that reaches the end of its file.
     is_short: bool,
-    /// How often it was.
+    /// Number of its ops in the recording.
     count: u64,
-    /// What its act has in addition; of reads and writes, 1 more than where they begin, if that is always the same place.
+    /// The record's `aux`. For reads and writes, their offset plus 1 if it is always the same.
     aux: u64,
     lists: [Vec<i64>; LISTS.len()],
-    /// While ops are drawn: how often it was, how often each other one followed, and values of each list that are not drawn yet.
+    /// While ops are drawn: number of its ops, number of each following state, and undrawn values of each list.
     used: u64,
     used_then: Vec<u64>,
     left: [u32; LISTS.len()],
 }
 
 impl State {
-    fn new(act: RecordedAct, whose: Whose, how: How) -> State {
+    fn new(act: RecordedAct, target: Target, placement: Placement) -> State {
         State {
             act,
-            whose,
-            how,
+            target,
+            placement,
             is_short: false,
             count: 0,
             aux: 0,
@@ -166,7 +165,7 @@ impl State {
     }
 }
 
-/// A distance as a power of two; 0 is none.
+/// Returns the magnitude of a distance as a power of two; 0 for none.
 fn magnitude(bytes: u64) -> u8 {
     64 - bytes.leading_zeros() as u8
 }
@@ -174,35 +173,35 @@ fn magnitude(bytes: u64) -> u8 {
 /// A long time without ops of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Pause {
-    /// It comes before the last one of so many ops.
+    /// Number of ops since the previous pause, including the op that this pause precedes.
     ops: u64,
-    /// Behind the last one, there are ops without one: 0.
+    /// Length in ns. 0 in the last entry: the remaining ops have no pause.
     ns: u64,
 }
 
-/// Ops that are alike.
+/// A time in which a thread's ops are alike.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Phase {
     ops: u64,
-    /// In the order in which they come, and then anew.
+    /// In order, and repeated from the start.
     pauses: Vec<Pause>,
-    /// The first one comes first.
+    /// The first state comes first.
     states: Vec<State>,
 }
 
-/// What one thread does.
+/// The ops of one thread.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Thread {
-    /// When it begins, ns.
+    /// Start time in ns.
     start_ns: u64,
     phases: Vec<Phase>,
 }
 
-/// A model.
+/// A model of a recording.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Model {
     seed: u64,
-    /// How far ops reach in each of the busiest files, and at last in any other, bytes.
+    /// Highest offset of ops in each of the busiest files, and last in any other, bytes.
     reaches: Vec<u64>,
     threads: Vec<Thread>,
 }
@@ -227,12 +226,12 @@ impl Phase {
             self.pauses.iter().for_each(|Pause { ops, ns }| text.push_str(&format!(" {ops} {ns}")));
         }
         for state in &self.states {
-            let whose = match state.whose {
-                Whose::Busy(number) => number.to_string(),
-                whose => name_of(&WHOSE, &whose).to_owned(),
+            let target = match state.target {
+                Target::Busy(number) => number.to_string(),
+                target => name_of(&TARGETS, &target).to_owned(),
             };
-            let (how, short) = (name_of(&HOW, &state.how), if state.is_short { SHORT } else { "" });
-            text.push_str(&format!("\n{} {whose} {how}{short} {} {}", state.act.name(), state.count, state.aux));
+            let (placement, short) = (name_of(&PLACEMENTS, &state.placement), if state.is_short { SHORT } else { "" });
+            text.push_str(&format!("\n{} {target} {placement}{short} {} {}", state.act.name(), state.count, state.aux));
             for (name, list) in LISTS.iter().zip(&state.lists).filter(|(_, list)| !list.is_empty()) {
                 let _ = write!(text, " {name}");
                 for same in list.chunk_by(|one, other| one == other) {
@@ -256,12 +255,12 @@ fn count(word: Option<&str>, what: &'static str) -> Result<u64, LineProblem> {
     u64::try_from(found).map_err(|_| LineProblem::NoNumber { word: found.to_string(), what })
 }
 
-fn wrong(what: &str) -> LineProblem {
+fn invalid(what: &str) -> LineProblem {
     LineProblem::Other { what: what.to_owned() }
 }
 
 impl Model {
-    /// Takes a line.
+    /// Parses a line of the model.
     fn line(&mut self, line: &str) -> Result<(), LineProblem> {
         let mut words = line.split_ascii_whitespace();
         match words.next().unwrap_or("") {
@@ -270,19 +269,20 @@ impl Model {
             "thread" if self.threads.len() < THREADS_MAX => {
                 self.threads.push(Thread { start_ns: count(words.next(), "time")?, phases: Vec::new() });
             }
-            "thread" => return Err(wrong("there are too many threads")),
+            "thread" => return Err(invalid("there are too many threads")),
             "reach" => self.reaches = words.map(|word| count(Some(word), "reach")).collect::<Result<_, _>>()?,
             "phase" => {
                 let thread = self.threads.last_mut().filter(|thread| thread.phases.len() < STATES_MAX);
-                let phases = &mut thread.ok_or_else(|| wrong("there is no thread, or it has too many phases"))?.phases;
+                let phases =
+                    &mut thread.ok_or_else(|| invalid("there is no thread, or it has too many phases"))?.phases;
                 phases.push(Phase { ops: count(words.next(), "number of ops")?, ..Phase::default() });
             }
             "pauses" => {
                 let phases = self.threads.last_mut().and_then(|thread| thread.phases.last_mut());
-                let pauses = &mut phases.ok_or_else(|| wrong("there is no phase"))?.pauses;
+                let pauses = &mut phases.ok_or_else(|| invalid("there is no phase"))?.pauses;
                 while let Some(ops) = words.next() {
                     if pauses.len() == 2 * PAUSES_MAX {
-                        return Err(wrong("there are too many pauses"));
+                        return Err(invalid("there are too many pauses"));
                     }
                     let (ops, ns) = (count(Some(ops), "number of ops")?, count(words.next(), "time")?);
                     pauses.push(Pause { ops, ns });
@@ -290,32 +290,33 @@ impl Model {
             }
             name => {
                 let act = RecordedAct::named(name).filter(|act| is_modelled(*act));
-                let act = act.ok_or_else(|| wrong("expected seed, reach, thread, phase, or what is done"))?;
+                let act = act.ok_or_else(|| invalid("expected seed, reach, thread, phase, or an act"))?;
                 let state = self.state(act, &mut words)?;
                 let phases = self.threads.last_mut().and_then(|thread| thread.phases.last_mut());
                 let phase = phases.filter(|phase| phase.states.len() < STATES_MAX);
-                phase.ok_or_else(|| wrong("there is no phase, or it has too many states"))?.states.push(state);
+                phase.ok_or_else(|| invalid("there is no phase, or it has too many states"))?.states.push(state);
             }
         }
         Ok(())
     }
 
     fn state<'a>(&self, act: RecordedAct, words: &mut impl Iterator<Item = &'a str>) -> Result<State, LineProblem> {
-        let whose = words.next().unwrap_or("");
-        let whose = match WHOSE.iter().find(|(_, name)| *name == whose) {
-            Some((whose, _)) => *whose,
+        let target = words.next().unwrap_or("");
+        let target = match TARGETS.iter().find(|(_, name)| *name == target) {
+            Some((target, _)) => *target,
             None => {
-                let number = count(Some(whose), "file")?;
+                let number = count(Some(target), "file")?;
                 let is_one = number < self.reaches.len().saturating_sub(1) as u64;
-                Whose::Busy(if is_one { number as u32 } else { return Err(wrong("there is no such file")) })
+                Target::Busy(if is_one { number as u32 } else { return Err(invalid("there is no such file")) })
             }
         };
         let word = words.next().unwrap_or("");
         let (name, is_short) = word.strip_suffix(SHORT).map_or((word, false), |name| (name, true));
-        let how = HOW.iter().find(|(_, known)| *known == name);
-        let how = how.ok_or_else(|| wrong("expected first, next, start, append, place, jump or missing"))?.0;
+        let placement = PLACEMENTS.iter().find(|(_, known)| *known == name);
+        let placement =
+            placement.ok_or_else(|| invalid("expected first, next, start, append, place, jump or missing"))?.0;
         let (count, aux) = (count(words.next(), "count")?, count(words.next(), "flag")?);
-        let mut state = State { is_short, count, aux, ..State::new(act, whose, how) };
+        let mut state = State { is_short, count, aux, ..State::new(act, target, placement) };
         let mut list = None;
         for word in words {
             if let Some(found) = LISTS.iter().position(|name| *name == word) {
@@ -323,18 +324,18 @@ impl Model {
                 continue;
             }
             let list = &mut state.lists
-                [list.ok_or_else(|| wrong("expected gap, size, seek, back, end, again, moved or then"))?];
+                [list.ok_or_else(|| invalid("expected gap, size, seek, back, end, again, moved or then"))?];
             let (value, times) = word.split_once('*').unwrap_or((word, "1"));
             let times = crate::model::count(Some(times), "number of times")? as usize;
             if list.len() + times > 2 * STATES_MAX {
-                return Err(wrong("the list is too long"));
+                return Err(invalid("the list is too long"));
             }
             list.resize(list.len() + times, number(Some(value), "value")?);
         }
         Ok(state)
     }
 
-    /// What is wrong with it as a whole.
+    /// Returns a problem with the model as a whole, if any.
     fn problem(&self) -> Option<&'static str> {
         let follows = |phase: &Phase| {
             phase.states.iter().all(|state| {
@@ -352,23 +353,23 @@ impl Model {
                 Some("it has no thread, or one without a phase")
             }
             true => None,
-            false => Some("a phase has no states, or one of them is followed by what is none"),
+            false => Some("a phase has no states, or one is followed by a state that does not exist"),
         }
     }
 }
 
-/// Whether a model has such ops.
+/// Whether a model supports this act.
 fn is_modelled(act: RecordedAct) -> bool {
     use RecordedAct::{Add, Map, Other, Readlink};
     !matches!(act, Add | Map | Other | Readlink)
 }
 
-/// Whether a model has this op: what failed is modelled where a name was not there.
+/// Whether a model supports this op. Failed ops are modelled only for missing names.
 fn has_model(record: &Record) -> bool {
     is_modelled(record.act) && (record.result >= 0 || is_missing(record))
 }
 
-/// Whether it found no file under its name.
+/// Whether the op failed because its name does not exist.
 fn is_missing(record: &Record) -> bool {
     use RecordedAct::{Open, Stat, Unlink};
     record.result == NOT_THERE && record.handle == 0 && matches!(record.act, Open | Stat | Unlink)

@@ -1,23 +1,24 @@
-//! Where a recording changes: its rates and its mix.
+//! Splits a recording into phases where its rates or its mix change.
 
 use crate::show::rates::{Counts, Rates, sum};
 
-/// Ops of a phase at least.
+/// Minimum number of ops in a phase.
 const OPS_MIN: u64 = 256;
 
-/// Phases at most.
+/// Maximum number of phases.
 const PHASES_MAX: usize = 8;
 
-/// So much each op must say for a change, in natural units of information.
+/// Minimum information gain per op for a change, in nats.
 const GAIN_EACH: f64 = 0.1;
 
-/// How likely it is that ops come as evenly as this, as a logarithm without what is the same for all ways to part them.
+/// Returns the log-likelihood of ops arriving evenly, without terms that are the same for all splits.
 fn evenness(pieces: &[Counts]) -> f64 {
     let of = |count: u64| if count == 0 { 0.0 } else { count as f64 * (count as f64 / pieces.len() as f64).ln() };
     sum(pieces).into_iter().map(of).sum()
 }
 
-/// When phases begin, but for the first, ns: always the change that says most, as long as it says enough.
+/// Returns the start times of all phases but the first, in ns. Repeatedly takes the change with the largest gain,
+/// while that is large enough.
 pub(super) fn changes(rates: &Rates) -> Vec<u64> {
     let pieces = rates.pieces();
     let mut edges = vec![0, pieces.len()];
@@ -49,7 +50,7 @@ mod tests {
     use crate::record::RecordedAct;
 
     #[test]
-    fn a_change_of_rate_or_mix_begins_a_phase_and_evenness_does_not() {
+    fn only_a_change_of_rate_or_mix_begins_a_phase() {
         let mut rates = Rates::default();
         (0..1000).for_each(|n| rates.add(n * 1_000_000, RecordedAct::Read));
         assert!(changes(&rates).is_empty());

@@ -1,4 +1,4 @@
-//! Models of small recordings, and texts that are no models.
+//! Models of small recordings, and texts that are not models.
 
 use super::*;
 use crate::iolog::Waits;
@@ -11,7 +11,7 @@ fn drawn(text: &str) -> Result<crate::RecordingReader, crate::TraceError> {
     crate::read(Box::new(Cursor::new(text.as_bytes().to_vec())), Path::new("m"), Waits::Manual)
 }
 
-/// A log that is written and flushed, and a data base that is read here and there, and files that come and go.
+/// Builds a recording of a log that is written and flushed, a database that is read at random, and temporary files.
 fn recording() -> String {
     let mut text = String::new();
     for turn in 0..400_u64 {
@@ -44,7 +44,7 @@ fn fitted(level: u8) -> (Fitted, crate::show::Sheet) {
 }
 
 #[test]
-fn a_model_is_like_its_recording() {
+fn a_model_resembles_its_recording() {
     for level in 1..=3 {
         let (fitted, sheet) = fitted(level);
         let ours = |name: &str| fitted.sheet.value("data ops", name).unwrap();
@@ -60,7 +60,7 @@ fn a_model_is_like_its_recording() {
 }
 
 #[test]
-fn a_model_knows_what_follows_and_leaves_nothing_open() {
+fn a_model_keeps_the_order_of_ops_and_closes_all_files() {
     let (fitted, _) = fitted(2);
     let mut reader = drawn(&fitted.model.to_string()).unwrap();
     let records: Vec<Record> = reader.by_ref().map(Result::unwrap).collect();
@@ -72,9 +72,10 @@ fn a_model_knows_what_follows_and_leaves_nothing_open() {
     assert!(names.contains(&FileName::Path("file0".to_owned())) && names.len() > 300, "{}", names.len());
 }
 
-/// Two threads: one makes files by three writes, reads each to its end and renames it; the other makes, lists and removes directories,
-/// looks for what is not there, and stops for 20 ms after each tenth round.
-fn by_two() -> String {
+/// Builds a recording of two threads. One creates files by three writes, reads each to its end and
+/// renames it. The other creates, lists and removes directories, looks for missing names, and pauses for
+/// 20 ms after each tenth round.
+fn trace_of_two_programs() -> String {
     let mut text = String::new();
     for turn in 0..200_u64 {
         let at = |us: u64| format!("1000.{:06}", turn * 1000 + turn / 10 * 20_000 + us);
@@ -103,10 +104,10 @@ fn count(records: &[Record], act: RecordedAct) -> usize {
 }
 
 #[test]
-fn threads_runs_ends_of_files_names_and_pauses_come_as_they_came() {
+fn threads_runs_file_ends_names_and_pauses_are_reproduced() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("r.strace");
-    std::fs::write(&path, by_two()).unwrap();
+    std::fs::write(&path, trace_of_two_programs()).unwrap();
     let fitted = fit(&path, Waits::Manual, None, 3).unwrap();
     assert_eq!((fitted.left_out, fitted.model.threads.len()), (0, 2));
     let mut reader = drawn(&fitted.model.to_string()).unwrap();
@@ -134,7 +135,7 @@ fn threads_runs_ends_of_files_names_and_pauses_come_as_they_came() {
 }
 
 #[test]
-fn what_is_written_is_read_and_draws_the_same() {
+fn a_written_model_draws_the_same_ops() {
     let (fitted, _) = fitted(3);
     let text = fitted.model.to_string();
     let mut read = Model::default();
@@ -145,11 +146,11 @@ fn what_is_written_is_read_and_draws_the_same() {
 }
 
 #[test]
-fn what_is_no_model_is_told_with_its_line() {
+fn invalid_models_are_reported_with_their_line() {
     for (text, expected) in [
         ("reach 0\nthread 0\nphase 1\nread 3 next 1 0", "line 5: `read 3 next 1 0`: there is no such file"),
         ("reach 9 9\nread 0 next 1 0", "there is no phase"),
-        ("reach 9 9\nthread 0\nphase 1\nread 0 next 1 0 then 5 1", "followed by what is none"),
+        ("reach 9 9\nthread 0\nphase 1\nread 0 next 1 0 then 5 1", "followed by a state that does not exist"),
         ("reach 9 9\nthread 0\nphase 1\nread 0 next 1 0 size x", "`x` is not a valid value"),
         ("reach 9 9\nthread 0\nphase 1\nread 0 next 1 0 size 1*99999999999", "the list is too long"),
         ("thread 0\nphase 1\nread same next 1 0", "expected `reach`"),
@@ -157,7 +158,7 @@ fn what_is_no_model_is_told_with_its_line() {
         ("reach 9\nthread 0", "one without a phase"),
         ("reach 9\nmmap same next 1 0", "expected seed, reach"),
     ] {
-        let said = drawn(&format!("{HEAD}\n{text}\n")).err().unwrap().to_string();
-        assert!(said.contains(expected), "{said}");
+        let message = drawn(&format!("{HEAD}\n{text}\n")).err().unwrap().to_string();
+        assert!(message.contains(expected), "{message}");
     }
 }

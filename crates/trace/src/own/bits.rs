@@ -1,6 +1,6 @@
 //! Bits, the lowest of each byte first, and whole numbers of variable length (LEB128).
 
-/// Appends a whole number: seven bits a byte, the lowest first; the eighth bit says that more follow.
+/// Appends a whole number: seven bits per byte, the lowest first. The eighth bit marks that more follow.
 pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
@@ -9,7 +9,7 @@ pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Reads what [`put_varint`] wrote.
+/// Reads a number that [`put_varint`] wrote.
 pub(crate) fn varint(input: &mut &[u8]) -> Option<u64> {
     let mut value = 0_u64;
     for shift in (0..64).step_by(7) {
@@ -31,7 +31,7 @@ pub(crate) fn take<'a>(input: &mut &'a [u8], count: u64) -> Option<&'a [u8]> {
     Some(front)
 }
 
-/// Appends bits.
+/// Appends bits to a buffer.
 #[derive(Debug, Default)]
 pub(crate) struct BitWriter {
     pub(crate) bytes: Vec<u8>,
@@ -40,7 +40,7 @@ pub(crate) struct BitWriter {
 }
 
 impl BitWriter {
-    /// Appends the lowest `count` bits of `value`, whose others are 0; 32 at most.
+    /// Appends the lowest `count` bits of `value`, at most 32. All other bits must be 0.
     pub(crate) fn put(&mut self, value: u64, count: u32) {
         self.held |= value << self.count;
         self.count += count;
@@ -51,7 +51,7 @@ impl BitWriter {
         }
     }
 
-    /// Fills the last byte with 0 bits.
+    /// Fills the last byte with zero bits.
     pub(crate) fn finish(&mut self) {
         let rest = self.held.to_le_bytes();
         self.bytes.extend_from_slice(&rest[..self.count.div_ceil(8) as usize]);
@@ -59,10 +59,10 @@ impl BitWriter {
     }
 }
 
-/// Reads bits. Beyond the end there are only 0 bits; [`is_overdrawn`](BitReader::is_overdrawn) tells.
+/// Reads bits. Beyond the end it returns zeros, and [`is_overdrawn`](BitReader::is_overdrawn) returns `true`.
 pub(crate) struct BitReader<'a> {
     bytes: &'a [u8],
-    /// The next byte to load.
+    /// Index of the next byte to load.
     at: usize,
     held: u64,
     count: u32,
@@ -73,7 +73,7 @@ impl<'a> BitReader<'a> {
         BitReader { bytes, at: 0, held: 0, count: 0 }
     }
 
-    /// Makes at least 56 bits ready.
+    /// Loads bits, so that at least 56 are ready.
     #[inline(always)]
     pub(crate) fn refill(&mut self) {
         let word = match self.bytes.get(self.at..).and_then(|rest| rest.first_chunk::<8>()) {
@@ -93,26 +93,26 @@ impl<'a> BitReader<'a> {
         u64::from_le_bytes(word)
     }
 
-    /// How many bits are ready.
+    /// Returns the number of ready bits.
     #[inline(always)]
     pub(crate) fn ready(&self) -> u32 {
         self.count
     }
 
-    /// The next bits, which stay.
+    /// Returns the next bits without consuming them.
     #[inline(always)]
     pub(crate) fn peek(&self, mask: u64) -> u64 {
         self.held & mask
     }
 
-    /// Drops bits; at most as many as are ready.
+    /// Consumes bits, at most as many as are ready.
     #[inline(always)]
     pub(crate) fn drop(&mut self, count: u32) {
         self.held >>= count;
         self.count -= count;
     }
 
-    /// Whether more bits were taken than there are.
+    /// Whether more bits were consumed than exist.
     pub(crate) fn is_overdrawn(&self) -> bool {
         self.at.saturating_mul(8).saturating_sub(self.count as usize) > self.bytes.len() * 8
     }
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_numbers_come_back_and_too_long_ones_are_refused() {
+    fn whole_numbers_round_trip_and_longer_ones_are_rejected() {
         for value in [0, 1, 127, 128, 1 << 35, u64::MAX - 1, u64::MAX] {
             let mut bytes = Vec::new();
             put_varint(&mut bytes, value);
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn bits_come_back_and_an_end_is_noticed() {
+    fn bits_round_trip_and_the_end_is_detected() {
         let mut writer = BitWriter::default();
         let values: Vec<(u64, u32)> = (0..200_u32).map(|n| (u64::from(n) % (1 << (n % 13)), n % 13)).collect();
         values.iter().for_each(|(value, count)| writer.put(*value, *count));

@@ -6,7 +6,7 @@ use super::{BlockHeader, BlockKind};
 use crate::names::Names;
 use crate::record::{FileName, Record, RecordedAct, Task, UNKNOWN_NS};
 
-/// Records of a chunk at most.
+/// Maximum number of records in a chunk.
 pub const CHUNK_RECORDS_MAX: usize = 1 << 16;
 
 /// The columns, in their order in the file.
@@ -27,10 +27,10 @@ pub(crate) fn has_other_file(act: RecordedAct) -> bool {
     matches!(act, RecordedAct::Rename | RecordedAct::Link)
 }
 
-/// Numbers of one chunk for those of the whole recording.
+/// Maps numbers of the whole recording to those of a chunk.
 #[derive(Debug, Default)]
 struct Local {
-    /// By number: the chunk that it was last used in, and its number there.
+    /// For each number: the chunk that it was last used in, and its number there.
     seen: Vec<(u64, u32)>,
     chunk: u64,
     used: Vec<u32>,
@@ -55,7 +55,6 @@ impl Local {
     }
 }
 
-/// Makes chunks.
 #[derive(Debug, Default)]
 pub(super) struct Encoder {
     files: Local,
@@ -65,7 +64,7 @@ pub(super) struct Encoder {
 }
 
 impl Encoder {
-    /// The bytes of a chunk, header and all. Its records are brought into the order of their times.
+    /// Returns the bytes of a chunk with its header. Sorts its records by time.
     pub(super) fn chunk(&mut self, records: &mut [Record], names: &Names) -> Vec<u8> {
         records.sort_by_key(|record| record.at_ns);
         let first_ns = records.first().map_or(0, |record| record.at_ns);
@@ -164,10 +163,9 @@ impl Encoder {
     }
 }
 
-/// A chunk as it is in the file.
 #[derive(Debug, Clone)]
 pub struct RawChunk {
-    /// Where its header begins, bytes.
+    /// Offset of its header in the file, in bytes.
     pub at: u64,
     pub(super) count: u32,
     pub(super) payload_crc: u32,
@@ -175,26 +173,25 @@ pub struct RawChunk {
     pub(super) payload: Vec<u8>,
 }
 
-/// A chunk's records, whose numbers of files and tasks are those of the chunk.
+/// A chunk's records, with the chunk's own numbers for files and tasks.
 #[derive(Debug, Default)]
 pub struct Decoded {
-    /// The records.
     pub records: Vec<Record>,
     files: Vec<FileName>,
     tasks: Vec<Task>,
 }
 
-/// The numbers of the whole recording for those of a chunk.
+/// Maps numbers of a chunk to those of the whole recording.
 pub(crate) struct Numbers {
     files: Vec<u32>,
     tasks: Vec<u32>,
 }
 
 impl Numbers {
-    /// Gives a record the numbers of the whole recording.
+    /// Replaces a record's numbers with those of the whole recording.
     #[inline]
     pub(crate) fn apply(&self, record: &mut Record) {
-        // Checked when it was decoded.
+        // Checked when the chunk was decoded.
         record.file = self.files.get(record.file as usize).copied().unwrap_or(0);
         record.task = self.tasks.get(record.task as usize).copied().unwrap_or(0);
         if has_other_file(record.act) {
@@ -204,7 +201,7 @@ impl Numbers {
 }
 
 impl Decoded {
-    /// The numbers that the chunk's files and tasks have in the whole recording, whose names grow with it.
+    /// Returns the whole recording's numbers for the chunk's files and tasks. Adds new names.
     pub(crate) fn numbers(&mut self, names: &mut Names) -> Numbers {
         Numbers {
             files: self.files.drain(..).map(|name| names.file(name)).collect(),
@@ -212,14 +209,13 @@ impl Decoded {
         }
     }
 
-    /// Replaces the chunk's numbers by those of the whole recording.
+    /// Replaces the chunk's numbers with those of the whole recording.
     pub fn number(&mut self, names: &mut Names) {
         let numbers = self.numbers(names);
         self.records.iter_mut().for_each(|record| numbers.apply(record));
     }
 }
 
-/// Reads chunks.
 #[derive(Debug, Default)]
 pub struct Decoder {
     tables: Tables,
@@ -228,10 +224,10 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// The records of a chunk.
+    /// Decodes the records of a chunk.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Returns the problem with the chunk.
     pub fn decode(&mut self, chunk: &RawChunk, out: &mut Decoded) -> Result<(), &'static str> {
         if crc32c::crc32c(&chunk.payload) != chunk.payload_crc {
             return Err("the checksum of the chunk is wrong");
@@ -259,7 +255,7 @@ impl Decoder {
         for ((((((((((&act, &flags), &time), &took), &task), &code), &offset), &length), &result), &aux), &handle) in
             fields
         {
-            let act = RecordedAct::numbered(act).ok_or("an act is unknown")?;
+            let act = RecordedAct::numbered(act).ok_or("unknown act")?;
             at_ns = at_ns.wrapping_add(time);
             match code {
                 0 => {}
@@ -320,7 +316,7 @@ fn names(input: &mut &[u8], out: &mut Decoded) -> Result<(), &'static str> {
                 let same = varint(input).ok_or(SHORT)?;
                 let rest = varint(input).ok_or(SHORT)?;
                 if same > path.len() as u64 {
-                    return Err("a name continues a longer one than there is");
+                    return Err("a name shares more bytes with the previous one than that has");
                 }
                 path.truncate(same as usize);
                 path.extend_from_slice(take(input, rest).ok_or(SHORT)?);
@@ -343,8 +339,7 @@ fn names(input: &mut &[u8], out: &mut Decoded) -> Result<(), &'static str> {
 /// A part of a file that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loss {
-    /// Where it begins, bytes.
+    /// Offset of the part, in bytes.
     pub at: u64,
-    /// What is wrong there.
     pub reason: &'static str,
 }

@@ -1,16 +1,16 @@
-//! One column of a chunk: numbers, as symbols with Huffman codes and bits that follow them as they are.
+//! One column of a chunk: numbers, as Huffman-coded symbols followed by plain bits.
 //!
-//! Values that occur often are symbols of their own. Any other is a symbol for its magnitude's number of bits, followed by the bits
-//! below the highest. Multiples of a power of two, such as offsets, leave out the bits that are always 0. What this reaches, and
-//! how it compares, is in docs/format-trace.md.
+//! Frequent values are symbols of their own. Any other value is a symbol for its number of bits, followed by the bits
+//! below the highest. Multiples of a power of two, such as offsets, omit the bits that are always 0. For the
+//! compression ratio and a comparison see docs/format-trace.md.
 
 use super::bits::{BitReader, BitWriter, put_varint, take, varint};
 use super::huffman::{LONGEST, codes, lengths};
 
-/// Values that are symbols of their own, at most.
+/// Maximum number of values with symbols of their own.
 const FREQUENT_MAX: usize = 192;
 
-/// Symbols for magnitudes: 0 to 64 bits, each as it is or without its lowest bits, positive or negative.
+/// Symbols for magnitudes: 0 to 64 bits, each with or without its lowest bits, positive or negative.
 const CLASSES: usize = 65 * 4;
 
 /// Kinds of columns.
@@ -24,12 +24,12 @@ pub(crate) enum Sign {
     Signed,
 }
 
-/// A value without its sign, and whether that is negative.
+/// Returns a value without its sign, and whether it is negative.
 fn magnitude(value: u64, sign: Sign) -> (u64, bool) {
     if sign == Sign::Signed && (value as i64) < 0 { (value.wrapping_neg(), true) } else { (value, false) }
 }
 
-/// The class of a value, its bits below the highest, and how many.
+/// Returns the class of a value, its bits below the highest, and their number.
 fn class(value: u64, sign: Sign, shift: u32) -> (usize, u64, u32) {
     let (magnitude, is_negative) = magnitude(value, sign);
     let is_coarse = shift > 0 && magnitude > 0 && magnitude.trailing_zeros() >= shift;
@@ -40,20 +40,20 @@ fn class(value: u64, sign: Sign, shift: u32) -> (usize, u64, u32) {
     (bits as usize * 4 + usize::from(is_coarse) * 2 + usize::from(is_negative), low, below)
 }
 
-/// Values that are counted at most, to find those that occur often.
+/// Maximum number of values counted to find the frequent ones.
 const SAMPLE: usize = 4096;
 
-/// Numbers by values, in a table twice as large as it must be.
+/// Maps values to numbers, in a table twice as large as needed.
 struct ByValue {
     slots: Vec<(u64, u32)>,
 }
 
 impl ByValue {
-    fn with_room(count: usize) -> ByValue {
+    fn with_capacity(count: usize) -> ByValue {
         ByValue { slots: vec![(0, 0); (count * 2).next_power_of_two()] }
     }
 
-    /// A value's number; 0 if it has none yet.
+    /// Returns a value's number; 0 if it has none yet.
     #[inline]
     fn number(&mut self, value: u64) -> &mut u32 {
         let mask = self.slots.len() - 1;
@@ -66,14 +66,14 @@ impl ByValue {
     }
 }
 
-/// The values that are worth symbols of their own, in order.
+/// Returns the values that deserve symbols of their own, in order.
 fn frequent(values: &[u64], sign: Sign) -> Vec<u64> {
     let step = values.len().div_ceil(SAMPLE).max(1);
-    let mut census = ByValue::with_room(SAMPLE);
+    let mut census = ByValue::with_capacity(SAMPLE);
     values.iter().step_by(step).for_each(|&value| *census.number(value) += 1);
-    // What it saves to name a value: its bits each time, less what its place in the tables takes.
+    // Bits saved by a symbol: those at each occurrence, minus its entry in the tables.
     let worth = |&(value, count): &(u64, u32)| u64::from(count) * step as u64 * u64::from(class(value, sign, 0).2) / 2;
-    // Of a sample, once may be chance.
+    // A single occurrence in a sample may be chance.
     let least = if step > 1 { 2 } else { 1 };
     let is_worth_it = |slot: &&(u64, u32)| slot.1 >= least && worth(slot) > 24;
     let mut frequent: Vec<(u64, u32)> = census.slots.iter().filter(is_worth_it).copied().collect();
@@ -84,7 +84,7 @@ fn frequent(values: &[u64], sign: Sign) -> Vec<u64> {
     frequent
 }
 
-/// Appends a column.
+/// Encodes a column and appends it.
 pub(crate) fn encode(values: &[u64], sign: Sign, out: &mut Vec<u8>) {
     let first = values.first().copied().unwrap_or(0);
     if values.iter().all(|&value| value == first) {
@@ -92,7 +92,7 @@ pub(crate) fn encode(values: &[u64], sign: Sign, out: &mut Vec<u8>) {
         return put_varint(out, first);
     }
     let frequent = frequent(values, sign);
-    let mut named = ByValue::with_room(FREQUENT_MAX + 1);
+    let mut named = ByValue::with_capacity(FREQUENT_MAX + 1);
     frequent.iter().enumerate().for_each(|(symbol, value)| *named.number(*value) = symbol as u32 + 1);
     let shift = shift(values, sign, &frequent);
     let mut counts = vec![0_u32; frequent.len() + CLASSES];
@@ -131,7 +131,7 @@ pub(crate) fn encode(values: &[u64], sign: Sign, out: &mut Vec<u8>) {
     out.extend_from_slice(&bits.bytes);
 }
 
-/// The number of low bits that it is best to leave out where they are 0.
+/// Returns the best number of low zero bits to omit.
 fn shift(values: &[u64], sign: Sign, frequent: &[u64]) -> u32 {
     let mut zeros = [0_u64; 65];
     for &value in values.iter().step_by(values.len().div_ceil(SAMPLE).max(1)) {
@@ -151,8 +151,8 @@ fn shift(values: &[u64], sign: Sign, frequent: &[u64]) -> u32 {
     best.1
 }
 
-/// The lengths of the codes of the symbols that occur: how many, then a byte each, whose upper half is how many symbols were left
-/// out before (15: that many more follow as a number), and whose lower half is the length.
+/// Appends the code lengths of the used symbols: their number, then a byte each. The upper half of a byte is the
+/// number of symbols skipped before it (15: that many more follow as a number). The lower half is the length.
 fn put_lengths(counts: &[u32], lengths: &[u8], out: &mut Vec<u8>) {
     put_varint(out, counts.iter().filter(|&&count| count > 0).count() as u64);
     let mut left_out = 0_u64;
@@ -169,7 +169,7 @@ fn put_lengths(counts: &[u32], lengths: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// What a symbol stands for.
+/// Meaning of a symbol.
 #[derive(Debug, Clone, Copy, Default)]
 struct Meaning {
     base: u64,
@@ -178,18 +178,18 @@ struct Meaning {
     is_negative: bool,
 }
 
-/// Room for decoding, used again and again.
+/// Buffers for decoding, reused for each column.
 #[derive(Debug, Default)]
 pub(crate) struct Tables {
-    /// By the next twelve bits: the symbol's place in `meanings`, and the length of its code in the lowest four bits.
+    /// By the next twelve bits: the symbol's index in `meanings`, and the length of its code in the lowest four bits.
     steps: Vec<u16>,
     meanings: Vec<Meaning>,
 }
 
-/// Reads a column of `count` values.
+/// Decodes a column of `count` values.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Returns the problem with the column.
 pub(crate) fn decode(
     input: &mut &[u8],
     count: usize,
@@ -253,10 +253,10 @@ pub(crate) fn decode(
     values(bits, count, tables, out)
 }
 
-/// Bits of the longest code, and of as many as are taken at once behind it.
+/// Bits of the longest code, plus the maximum read at once after it.
 const CODE_AND_HALF: u32 = LONGEST + 32;
 
-/// The loop that all time goes to.
+/// Decodes the values. This is the hot loop.
 fn values(mut bits: BitReader<'_>, count: usize, tables: &Tables, out: &mut Vec<u64>) -> Result<(), &'static str> {
     const MISSING: &str = "a column's table has a gap";
     let steps: &[u16; 1 << LONGEST] = tables.steps.as_slice().try_into().map_err(|_| MISSING)?;
@@ -292,7 +292,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn again(values: &[u64], sign: Sign) -> usize {
+    fn encoded_bytes(values: &[u64], sign: Sign) -> usize {
         let mut bytes = Vec::new();
         encode(values, sign, &mut bytes);
         let (mut input, mut out) = (bytes.as_slice(), Vec::new());
@@ -303,15 +303,15 @@ mod tests {
     }
 
     #[test]
-    fn values_that_repeat_take_almost_nothing() {
-        assert!(again(&[4096; 10_000], Sign::Unsigned) < 5);
+    fn repeated_values_need_almost_no_space() {
+        assert!(encoded_bytes(&[4096; 10_000], Sign::Unsigned) < 5);
         let mixed: Vec<u64> = (0..10_000).map(|n| if n % 4 == 0 { 65_536 } else { 4096 }).collect();
-        assert!(again(&mixed, Sign::Unsigned) < 10_000 / 8 + 30);
+        assert!(encoded_bytes(&mixed, Sign::Unsigned) < 10_000 / 8 + 30);
     }
 
-    /// Offsets of 4 KiB blocks in 64 GiB: 24 bits of choice, and not the 36 of a number of bytes.
+    /// Offsets of 4 KiB blocks in 64 GiB: 24 bits each instead of the 36 of a byte offset.
     #[test]
-    fn multiples_leave_their_zeros_out() {
+    fn multiples_omit_their_zeros() {
         let mut state = 1_u64;
         let offsets: Vec<u64> = (0..10_000)
             .map(|_| {
@@ -319,24 +319,24 @@ mod tests {
                 (state >> 40) << 12
             })
             .collect();
-        let bits = again(&offsets, Sign::Unsigned) * 8 / offsets.len();
+        let bits = encoded_bytes(&offsets, Sign::Unsigned) * 8 / offsets.len();
         assert!((24..=25).contains(&bits), "{bits}");
     }
 
     #[test]
-    fn the_extremes_come_back() {
+    fn extreme_values_round_trip() {
         let values = [0, 1, u64::MAX, 1 << 63, (1 << 63) - 1, (1 << 63) | 4096, 5, 5, 5];
-        again(&values, Sign::Unsigned);
-        again(&values, Sign::Signed);
-        again(&[], Sign::Signed);
-        again(&[7, 8], Sign::Unsigned);
+        encoded_bytes(&values, Sign::Unsigned);
+        encoded_bytes(&values, Sign::Signed);
+        encoded_bytes(&[], Sign::Signed);
+        encoded_bytes(&[7, 8], Sign::Unsigned);
     }
 
     proptest! {
         #[test]
-        fn any_values_come_back(values in prop::collection::vec(prop_oneof![any::<u64>(), 0..9_u64, Just(4096)], 0..300)) {
-            again(&values, Sign::Signed);
-            again(&values, Sign::Unsigned);
+        fn any_values_round_trip(values in prop::collection::vec(prop_oneof![any::<u64>(), 0..9_u64, Just(4096)], 0..300)) {
+            encoded_bytes(&values, Sign::Signed);
+            encoded_bytes(&values, Sign::Unsigned);
         }
 
         #[test]

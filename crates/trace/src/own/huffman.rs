@@ -3,7 +3,7 @@
 /// Bits of the longest code.
 pub(crate) const LONGEST: u32 = 12;
 
-/// The lengths of codes for symbols that occur this often; 0 for those that do not, and for one that is alone.
+/// Returns the code lengths for symbols with these counts; 0 for unused symbols, and for a single one.
 pub(crate) fn lengths(counts: &[u32]) -> Vec<u8> {
     let mut lengths = vec![0; counts.len()];
     let mut weights: Vec<u32> = counts.to_vec();
@@ -12,7 +12,7 @@ pub(crate) fn lengths(counts: &[u32]) -> Vec<u8> {
         return lengths;
     }
     loop {
-        // Two queues: leaves by weight, and inner nodes, which come in the order of their weights.
+        // Two queues: leaves by weight, and inner nodes, which arise in the order of their weights.
         let mut leaves = used.clone();
         leaves.sort_by_key(|&symbol| (weights[symbol], symbol));
         let total = 2 * leaves.len() - 1;
@@ -43,8 +43,8 @@ pub(crate) fn lengths(counts: &[u32]) -> Vec<u8> {
     }
 }
 
-/// The codes that belong to these lengths, as they are written: the first bit is the lowest. `None` if the lengths are not those of
-/// a whole code.
+/// Returns the codes for these lengths, in writing order: the first bit is the lowest. `None` if the lengths do
+/// not form a complete code.
 pub(crate) fn codes(lengths: &[u8]) -> Option<Vec<u16>> {
     let mut next = [0_u32; LONGEST as usize + 2];
     lengths.iter().filter(|&&length| length > 0).for_each(|&length| next[usize::from(length) + 1] += 1);
@@ -53,7 +53,7 @@ pub(crate) fn codes(lengths: &[u8]) -> Option<Vec<u16>> {
         code = (code + *slot) << 1;
         *slot = code;
     }
-    // Now the slot behind a length has twice the first code of that length's successor.
+    // The slot after a length now has twice the first code of the next length.
     let whole = next[LONGEST as usize + 1] == 1 << (LONGEST + 1);
     let mut firsts = [0_u32; LONGEST as usize + 1];
     (1..=LONGEST as usize).for_each(|length| firsts[length] = next[length]);

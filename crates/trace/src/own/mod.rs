@@ -15,7 +15,7 @@ pub use writer::OwnWriter;
 /// The first bytes of a file.
 pub(crate) const MAGIC: [u8; 8] = *b"PLUMBTRC";
 
-/// The version that is written, and the only one that is read.
+/// The version that is written, and the only one that can be read.
 const VERSION: u32 = 1;
 
 /// The last bytes of a file that was closed.
@@ -24,7 +24,7 @@ const END: [u8; 8] = *b"PLUMBEND";
 /// Bytes of a block's header.
 const HEADER_BYTES: usize = 40;
 
-/// What a block holds.
+/// Content of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BlockKind {
     Chunk,
@@ -36,7 +36,7 @@ enum BlockKind {
 struct BlockHeader {
     kind: BlockKind,
     payload_bytes: u32,
-    /// Records of a chunk; chunks of an index.
+    /// Number of records in a chunk, or of chunks in an index.
     count: u32,
     payload_crc: u32,
     first_ns: u64,
@@ -63,7 +63,7 @@ impl BlockHeader {
         bytes
     }
 
-    /// `None` if these are not the bytes of a header.
+    /// Returns `None` if these are not the bytes of a header.
     fn of(bytes: &[u8; HEADER_BYTES]) -> Option<BlockHeader> {
         let word = |place: usize| bytes[place..].first_chunk().map(|word| u32::from_le_bytes(*word));
         let long = |place: usize| bytes[place..].first_chunk().map(|word| u64::from_le_bytes(*word));
@@ -86,17 +86,17 @@ impl BlockHeader {
     }
 }
 
-/// What a file says about itself: lines `key: value`.
+/// Metadata in a file: lines `key: value`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts(pub Vec<(String, String)>);
 
 impl Facts {
-    /// The value of a key; of two, the later.
+    /// Returns the value of a key; the last one if there are several.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.0.iter().rev().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
     }
 
-    /// Adds a fact. Line ends in it become blanks.
+    /// Adds a fact. Replaces line ends with blanks.
     pub fn set(&mut self, key: &str, value: impl ToString) {
         self.0.push((key.to_owned(), value.to_string().replace(['\n', '\r'], " ")));
     }

@@ -10,31 +10,31 @@ use crate::record::Record;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// A header's facts are no longer than this.
+/// Maximum size of a header's facts.
 const FACTS_BYTES_MAX: u32 = 1 << 20;
 
-/// A chunk is no longer than this: its records at their longest, and a lot of long names.
+/// Maximum size of a chunk: its records at their longest, and many long names.
 const PAYLOAD_BYTES_MAX: u32 = 1 << 28;
 
-/// The chunks of a file, one after another, as they are.
+/// The undecoded chunks of a file, in order.
 pub struct Chunks {
     input: Input,
     path: PathBuf,
-    /// Read, and not used yet; the file's byte `at` is its first.
+    /// Bytes read but not used yet; the first is the file's byte `at`.
     held: Vec<u8>,
     at: u64,
     ended: bool,
     facts: Facts,
-    /// Whether the file was closed: an index stands at its end.
+    /// Whether the file was closed: it ends with an index.
     is_closed: bool,
     losses: Vec<Loss>,
 }
 
 impl Chunks {
-    /// From the start of the file; `path` is for messages.
+    /// Starts reading a file; `path` is for messages.
     ///
     /// # Errors
-    /// [`TraceError`] where the header cannot be read.
+    /// Returns a [`TraceError`] if the header cannot be read.
     pub fn new(input: Input, path: &Path) -> Result<Chunks, TraceError> {
         let mut chunks = Chunks {
             input,
@@ -46,48 +46,48 @@ impl Chunks {
             is_closed: false,
             losses: Vec::new(),
         };
-        let wrong = |at, reason: &str| TraceError::Bytes { path: path.to_owned(), at, reason: reason.to_owned() };
+        let malformed = |at, reason: &str| TraceError::Bytes { path: path.to_owned(), at, reason: reason.to_owned() };
         chunks.fill(16)?;
-        let head = chunks.held.first_chunk::<16>().ok_or_else(|| wrong(0, "the header is cut off"))?;
+        let head = chunks.held.first_chunk::<16>().ok_or_else(|| malformed(0, "the header is cut off"))?;
         let word = |place: usize| u32::from_le_bytes([head[place], head[place + 1], head[place + 2], head[place + 3]]);
         let (version, size) = (word(8), word(12));
         if head[..8] != MAGIC {
-            return Err(wrong(0, "not a trace of Plumb's"));
+            return Err(malformed(0, "not a trace of Plumb's"));
         }
         if version != VERSION {
             let version = version.to_string();
             return Err(TraceError::Version { path: path.to_owned(), format: "Plumb's trace", version, known: "1" });
         }
         if size > FACTS_BYTES_MAX {
-            return Err(wrong(12, "the header is too long"));
+            return Err(malformed(12, "the header is too long"));
         }
         let whole = 16 + size as usize;
         chunks.fill(whole + 4)?;
-        let crc = chunks.held.get(whole..whole + 4).ok_or_else(|| wrong(16, "the header is cut off"))?;
+        let crc = chunks.held.get(whole..whole + 4).ok_or_else(|| malformed(16, "the header is cut off"))?;
         if crc != crc32c::crc32c(&chunks.held[..whole]).to_le_bytes() {
-            return Err(wrong(16, "the checksum of the header is wrong"));
+            return Err(malformed(16, "the checksum of the header is wrong"));
         }
         chunks.facts = Facts::of(&String::from_utf8_lossy(&chunks.held[16..whole]));
         chunks.skip(whole + 4);
         Ok(chunks)
     }
 
-    /// What the file says about itself; all of it once its end was read.
+    /// Returns the metadata in the file. Complete only after the end was read.
     pub fn facts(&self) -> &Facts {
         &self.facts
     }
 
-    /// What could not be read so far.
+    /// Returns the parts that could not be read so far.
     pub fn losses(&self) -> &[Loss] {
         &self.losses
     }
 
-    /// Notes a part that cannot be read.
-    pub fn lose(&mut self, at: u64, reason: &'static str) {
+    /// Records a part that cannot be read.
+    pub fn note_loss(&mut self, at: u64, reason: &'static str) {
         self.losses.push(Loss { at, reason });
     }
 
-    /// Reads until this many bytes are held, or the input ends.
+    /// Reads until this many bytes are buffered, or the input ends.
     fn fill(&mut self, wanted: usize) -> Result<bool, TraceError> {
         while self.held.len() < wanted && !self.ended {
             let missing = (wanted - self.held.len()) as u64;
@@ -106,10 +106,10 @@ impl Chunks {
         self.at += count as u64;
     }
 
-    /// The next chunk; `None` at the end. What is between chunks and is none is skipped, and noted.
+    /// Returns the next chunk; `None` at the end. Skips and records invalid data between chunks.
     ///
     /// # Errors
-    /// [`TraceError`] where reading fails.
+    /// Returns a [`TraceError`] if reading fails.
     pub(crate) fn next_chunk(&mut self) -> Result<Option<RawChunk>, TraceError> {
         let mut is_lost = false;
         loop {
@@ -119,7 +119,7 @@ impl Chunks {
                 Some(header) if header.payload_bytes <= PAYLOAD_BYTES_MAX => {
                     let whole = HEADER_BYTES + header.payload_bytes as usize;
                     if !self.fill(whole)? {
-                        self.lose(self.at, "the file ends within a chunk");
+                        self.note_loss(self.at, "the file ends within a chunk");
                         self.held.clear();
                         return Ok(None);
                     }
@@ -139,13 +139,13 @@ impl Chunks {
                 }
                 _ if self.held.is_empty() => {
                     if !self.is_closed && !is_lost {
-                        self.lose(self.at, "the file was not closed: its last records may be missing");
+                        self.note_loss(self.at, "the file was not closed: its last records may be missing");
                     }
                     return Ok(None);
                 }
                 _ => {
                     if !is_lost {
-                        self.lose(self.at, "not a chunk");
+                        self.note_loss(self.at, "not a chunk");
                     }
                     is_lost = true;
                     self.search()?;
@@ -154,7 +154,7 @@ impl Chunks {
         }
     }
 
-    /// Skips to the next place that may be a header.
+    /// Skips to the next possible header.
     fn search(&mut self) -> Result<(), TraceError> {
         const STEP: usize = 1 << 16;
         loop {
@@ -176,12 +176,12 @@ impl Chunks {
 
     fn index(&mut self, header: &BlockHeader, payload: &[u8]) {
         if crc32c::crc32c(payload) != header.payload_crc {
-            return self.lose(self.at, "the checksum of the index is wrong");
+            return self.note_loss(self.at, "the checksum of the index is wrong");
         }
         let mut rest = payload;
         for _ in 0..u64::from(header.count) * 4 {
             if varint(&mut rest).is_none() {
-                return self.lose(self.at, "the index is cut off");
+                return self.note_loss(self.at, "the index is cut off");
             }
         }
         self.facts.0.extend(Facts::of(&String::from_utf8_lossy(rest)).0);
@@ -209,12 +209,11 @@ impl OwnReader {
         })
     }
 
-    /// Files and threads so far.
+    /// Returns the files and threads seen so far.
     pub(crate) fn names(&self) -> &Names {
         &self.names
     }
 
-    /// The chunks that it reads.
     pub(crate) fn chunks(&self) -> &Chunks {
         &self.chunks
     }
@@ -229,7 +228,7 @@ impl OwnReader {
             match self.decoder.decode(&chunk, &mut self.decoded) {
                 Ok(()) => self.decoded.number(&mut self.names),
                 Err(reason) => {
-                    self.chunks.lose(chunk.at, reason);
+                    self.chunks.note_loss(chunk.at, reason);
                     self.decoded.records.clear();
                 }
             }

@@ -7,26 +7,26 @@ use crate::names::Names;
 use crate::record::Record;
 use std::io::{self, Write};
 
-/// Records of a chunk that is written. Fewer than are allowed: a chunk's records fit into a processor's cache.
+/// Number of records in a written chunk. Below the maximum, so that a chunk fits into a processor's cache.
 const CHUNK_RECORDS: usize = 1 << 14;
 
-/// Writes records as they come, in chunks. What was not [finished](OwnWriter::finish) lacks its last chunk and the index, and can
-/// be read all the same.
+/// Writes records in chunks. A file that was not [finished](OwnWriter::finish) lacks its last chunk and the
+/// index, but can be read.
 pub struct OwnWriter<W> {
     out: W,
     at: u64,
     records: Vec<Record>,
     encoder: Encoder,
-    /// What the index says of each chunk: where, how many records, from when to when.
+    /// Index entries: offset, number of records, first and last time of each chunk.
     index: Vec<(u64, u64, u64, u64)>,
     total: u64,
 }
 
 impl<W: Write> OwnWriter<W> {
-    /// Begins a file that says this about itself.
+    /// Starts a file with this metadata.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Returns any error of the writer.
     pub fn new(mut out: W, facts: &Facts) -> io::Result<OwnWriter<W>> {
         let text = facts.to_text();
         let mut head = Vec::from(MAGIC);
@@ -39,19 +39,19 @@ impl<W: Write> OwnWriter<W> {
         Ok(OwnWriter { out, at: head.len() as u64, records, encoder, index, total: 0 })
     }
 
-    /// Adds a record. Its numbers are those of `names`.
+    /// Adds a record. Its numbers refer to `names`.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Returns any error of the writer.
     pub fn push(&mut self, record: Record, names: &Names) -> io::Result<()> {
         self.records.push(record);
         if self.records.len() < CHUNK_RECORDS { Ok(()) } else { self.flush(names) }
     }
 
-    /// Writes what there is as a chunk, so that it survives whatever comes.
+    /// Writes the buffered records as a chunk, so that they survive a crash.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Returns any error of the writer.
     pub fn flush(&mut self, names: &Names) -> io::Result<()> {
         if self.records.is_empty() {
             return Ok(());
@@ -67,10 +67,11 @@ impl<W: Write> OwnWriter<W> {
         self.out.flush()
     }
 
-    /// Writes what is left, and the index with what is known only now. Returns the bytes written.
+    /// Writes the remaining records, and the index with the facts that are known only now.
+    /// Returns the total bytes written.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Returns any error of the writer.
     pub fn finish(mut self, names: &Names, facts: &Facts) -> io::Result<u64> {
         self.flush(names)?;
         let mut payload = Vec::new();

@@ -9,17 +9,17 @@ use crate::record::Record;
 pub(super) struct Arrivals {
     first_ns: Option<u64>,
     last_ns: u64,
-    /// Ops that begin before the one that stands before them.
+    /// Ops that begin before their predecessor in the recording.
     pub(super) out_of_order: u64,
     pub(super) gaps: Histogram,
-    /// Squares of gaps, ns², summed up.
+    /// Sum of squared gaps, ns².
     gap_squares: f64,
     burst: Burst,
     pub(super) rates: Rates,
 }
 
 impl Arrivals {
-    /// Adds the beginning of an op.
+    /// Adds the start of an op.
     pub(super) fn add(&mut self, record: &Record) {
         let is_first = self.first_ns.is_none();
         let first_ns = *self.first_ns.get_or_insert(record.at_ns);
@@ -38,12 +38,12 @@ impl Arrivals {
         }
     }
 
-    /// From the first beginning to the last, ns.
+    /// Returns the time from the first start to the last, ns.
     pub(super) fn span_ns(&self) -> f64 {
         self.last_ns.saturating_sub(self.first_ns.unwrap_or(0)) as f64
     }
 
-    /// Writes its section. `ops` moved `bytes` altogether.
+    /// Writes its section. `ops` moved `bytes` in total.
     pub(super) fn put(&self, sheet: &mut Sheet, ops: u64, bytes: u64) {
         let span_ns = self.span_ns();
         if span_ns <= 0.0 {

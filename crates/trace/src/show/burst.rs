@@ -1,9 +1,9 @@
-//! How evenly ops arrive, at time scales from a millisecond to ten seconds.
+//! Burstiness of arrivals at time scales from a millisecond to ten seconds.
 
 /// The widths of windows, ns.
 pub(super) const WIDTHS_NS: [u64; 5] = [1_000_000, 10_000_000, 100_000_000, 1_000_000_000, 10_000_000_000];
 
-/// Windows of one width, one after another.
+/// Consecutive windows of one width.
 #[derive(Debug, Clone, Copy, Default)]
 struct Windows {
     width_ns: u64,
@@ -27,7 +27,7 @@ impl Windows {
         self.end_ns = self.end_ns.saturating_add(passed.saturating_mul(self.width_ns));
     }
 
-    /// Variance of the counts of whole windows.
+    /// Returns the variance of the counts of whole windows.
     fn variance(&self) -> f64 {
         let mean = self.sum / self.windows;
         (self.squares / self.windows - mean * mean).max(0.0)
@@ -47,11 +47,11 @@ impl Default for Burst {
     }
 }
 
-/// Fewer whole windows than this say nothing.
+/// Minimum number of whole windows for a result.
 const WINDOWS_MIN: f64 = 8.0;
 
 impl Burst {
-    /// An op arrives.
+    /// Adds the arrival of an op.
     #[inline]
     pub(super) fn add(&mut self, at_ns: u64) {
         if at_ns >= self.levels[0].end_ns {
@@ -60,7 +60,7 @@ impl Burst {
         self.levels[0].count += 1;
     }
 
-    /// The shortest window is over. Wider ones count what it had; each begins and ends with one of the shortest.
+    /// Ends the shortest window. Wider ones add its count; each of them begins and ends with one of the shortest.
     #[cold]
     fn close(&mut self, at_ns: u64) {
         let [shortest, wider @ ..] = &mut self.levels;
@@ -73,7 +73,8 @@ impl Burst {
         shortest.close(at_ns);
     }
 
-    /// The variance of counts by their mean at each width (index of dispersion for counts): 1 for random arrivals, more for bursts.
+    /// Returns the variance-to-mean ratio of the counts at each width (index of dispersion for counts): 1 for
+    /// random arrivals, more for bursts.
     pub(super) fn dispersion(&self) -> [Option<f64>; WIDTHS_NS.len()] {
         self.levels.map(|level| {
             let says_something = level.windows >= WINDOWS_MIN && level.sum > 0.0;
@@ -81,13 +82,14 @@ impl Burst {
         })
     }
 
-    /// The most ops in a window of this width.
+    /// Returns the maximum ops in a window of this width.
     pub(super) fn peak(&self, level: usize) -> u64 {
         self.levels[level].peak.max(self.levels[level].count + if level == 0 { 0 } else { self.levels[0].count })
     }
 
-    /// Hurst's exponent, by how the variance of rates falls with the width of the windows: 0.5 for random arrivals, towards 1 where
-    /// bursts come at all scales. Source: Leland, Taqqu, Willinger, Wilson, "On the self-similar nature of Ethernet traffic", 1994.
+    /// Returns Hurst's exponent, from the decrease of the rate's variance with the window width: 0.5 for random
+    /// arrivals, towards 1 for bursts at all scales. Source: Leland, Taqqu, Willinger, Wilson, "On the self-similar
+    /// nature of Ethernet traffic", 1994.
     pub(super) fn hurst(&self) -> Option<f64> {
         let usable = |level: &&Windows| level.windows >= WINDOWS_MIN && level.variance() > 0.0;
         let point = |level: &Windows| {
@@ -99,7 +101,7 @@ impl Burst {
     }
 }
 
-/// The slope of the line through points, by least squares.
+/// Returns the slope of a least-squares line through points.
 pub(super) fn slope(points: &[(f64, f64)]) -> Option<f64> {
     let count = points.len() as f64;
     let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0 / count, y + point.1 / count));

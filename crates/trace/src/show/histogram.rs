@@ -1,8 +1,7 @@
-//! Counts of values in buckets that grow with them: sixteen for each doubling, so that a bucket is at most 6.25 % wide.
+//! Counts values in buckets that grow with them: sixteen per doubling, so a bucket is at most 6.25 % wide.
 
 const BUCKETS: usize = 16 + 60 * 16;
 
-/// Counts by value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Histogram {
     counts: Vec<u64>,
@@ -23,30 +22,29 @@ fn bucket(value: u64) -> usize {
     (octave - 3) * 16 + (value >> (octave - 4)) as usize - 16
 }
 
-/// The lowest value of a bucket.
+/// Returns the lowest value of a bucket.
 fn lowest(bucket: usize) -> u64 {
     if bucket < 16 { bucket as u64 } else { ((bucket % 16 + 16) as u64) << (bucket / 16 - 1) }
 }
 
 impl Histogram {
-    /// Counts a value.
     #[inline]
     pub fn add(&mut self, value: u64) {
         self.counts[bucket(value)] += 1;
         self.sum = self.sum.saturating_add(value);
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     pub fn total(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// Their mean; 0 if there are none.
+    /// Returns the mean of the values; 0 if there are none.
     pub fn mean(&self) -> f64 {
         self.sum as f64 / self.total().max(1) as f64
     }
 
-    /// The value below which this share of them is: the lowest of its bucket.
+    /// Returns the quantile for a share of the values: the lowest value of its bucket.
     pub fn quantile(&self, share: f64) -> u64 {
         let wanted = (self.total() as f64 * share).ceil().max(1.0) as u64;
         let mut seen = 0;
@@ -59,7 +57,7 @@ impl Histogram {
         0
     }
 
-    /// The share of values up to each bucket that has some: its lowest value, and the share.
+    /// Returns the lowest value of each non-empty bucket, and the share of values up to it.
     pub fn shares(&self) -> Vec<(u64, f64)> {
         let total = self.total() as f64;
         let mut seen = 0;
@@ -70,7 +68,8 @@ impl Histogram {
         self.counts.iter().enumerate().filter_map(&mut share).collect()
     }
 
-    /// The largest difference between the shares of values up to any value, 0 to 1 (Kolmogorov-Smirnov); nothing if one is empty.
+    /// Returns the largest difference between the cumulative shares, 0 to 1 (Kolmogorov-Smirnov); `None`
+    /// if one histogram is empty.
     pub fn distance(&self, other: &Histogram) -> Option<f64> {
         let totals = (self.total() as f64, other.total() as f64);
         if totals.0 == 0.0 || totals.1 == 0.0 {

@@ -1,30 +1,29 @@
-//! Ops in flight when another one begins.
+//! Ops in flight at the start of another one.
 
 use super::{Histogram, Sheet};
 use crate::record::Record;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Ops in flight that are counted at most.
+/// Maximum number of ops in flight that are counted.
 const IN_FLIGHT_MAX: usize = 4096;
 
-/// Counts ops in flight in an eighth of a long recording: in the first of every eight windows of this many ops, without the
-/// first few ops of the window, which do not know the ops in flight before them.
+/// Window size in ops. A long recording is sampled: only the first of every eight windows counts, without its first
+/// few ops, whose predecessors in flight are unknown.
 const IN_FLIGHT_WINDOW: u64 = 4096;
 const IN_FLIGHT_WARM_UP: u64 = 256;
 const LONG: u64 = 1 << 17;
 
-/// Ops in flight.
 #[derive(Default)]
 pub(super) struct InFlight {
-    /// Times at which they end.
+    /// Their end times.
     ends_ns: BinaryHeap<Reverse<u64>>,
     pub(super) depths: Histogram,
     took_ns: f64,
 }
 
 impl InFlight {
-    /// Counts the ops in flight when this one, the `number`th from 1, begins; itself included.
+    /// Counts the ops in flight when this one starts, including itself. It is the `number`th op, from 1.
     pub(super) fn add(&mut self, record: &Record, number: u64) {
         self.took_ns += record.took_ns as f64;
         let in_window = number % IN_FLIGHT_WINDOW;
@@ -47,7 +46,7 @@ impl InFlight {
         }
     }
 
-    /// Writes its part of a section, of ops that began within `span_ns`.
+    /// Writes its part of a section, for ops that began within `span_ns`.
     pub(super) fn put(&self, sheet: &mut Sheet, section: &str, span_ns: f64) {
         if self.depths.total() > 0 {
             if span_ns > 0.0 {

@@ -1,6 +1,5 @@
-//! What a recording is like: found in one pass, in memory that depends on the number of its files and threads, and not on its length.
+//! Characterises a recording in one pass. Memory depends on the number of files and threads, and not on the length.
 
-mod apart;
 mod arrivals;
 mod burst;
 mod histogram;
@@ -11,6 +10,7 @@ mod reuse;
 mod sequence;
 mod sheet;
 mod sizes;
+mod without_storage;
 
 pub use histogram::Histogram;
 pub use pipeline::{Shown, characterise, show};
@@ -19,37 +19,37 @@ pub use sheet::{Difference, METRICS, Metric, Sheet, SheetTable, TABLES, Unit, di
 
 use crate::names::Names;
 use crate::record::{ACTS, Record, RecordedAct, UNKNOWN_NS, flag};
-use apart::Apart;
 use arrivals::Arrivals;
 use in_flight::InFlight;
 use reuse::Reuse;
 use sequence::Sequence;
 use sizes::Sizes;
 use std::cmp::Reverse;
+use without_storage::WithoutStorage;
 
-/// Rows of tables of files, threads and sizes.
+/// Maximum rows in the tables of files, threads and sizes.
 const ROWS: usize = 10;
 
-/// The flag of open(2) that makes a file.
+/// The flag of open(2) that creates a file.
 const O_CREAT: u64 = 0o100;
 
-/// What is known of a file.
+/// Known state of a file.
 #[derive(Debug, Clone, Copy, Default)]
 struct FileState {
     ops: u64,
-    /// Those on files of the same name that were removed.
+    /// Ops on removed files of the same name.
     ops_before: u64,
     bytes_read: u64,
     bytes_written: u64,
-    /// Where the last op on it ended.
+    /// Offset where the last op ended.
     end: u64,
-    /// How far anything reached.
+    /// Highest offset that any op reached.
     size: u64,
-    /// Ops in a row that each continued the one before.
+    /// Consecutive ops that each continued the one before.
     run: u64,
     since_open: u64,
     made_ns: Option<u64>,
-    /// Writes that nothing has made durable yet.
+    /// Writes that are not durable yet.
     unflushed: u64,
 }
 
@@ -59,7 +59,7 @@ impl FileState {
     }
 }
 
-/// What is known of an act.
+/// Totals of one act.
 #[derive(Debug, Default)]
 struct ActState {
     count: u64,
@@ -71,34 +71,33 @@ struct ActState {
 /// Flushes, and the writes that they made durable.
 #[derive(Default)]
 struct Durability {
-    /// Bytes that were written since the last flush.
+    /// Bytes written since the last flush.
     written_since_flush: u64,
-    /// Bytes that were written before each flush.
+    /// Bytes written before each flush.
     flushes: Histogram,
-    /// Writes that a flush or their own flags made durable.
+    /// Writes made durable by a flush or by their own flags.
     durable: u64,
 }
 
 /// Sizes, use and lifetimes of files.
 #[derive(Default)]
 struct FileUse {
-    /// From making a file to removing it, ns.
+    /// Time from creation to removal, ns.
     lifetimes: Histogram,
-    /// Sizes at close.
     closed: Histogram,
-    /// Bytes that were moved between an open and its close.
+    /// Bytes moved between an open and its close.
     per_open: Histogram,
 }
 
-/// Finds out what a recording is like.
+/// Characterises a recording.
 #[derive(Default)]
 pub struct Character {
     records: u64,
-    /// Reads and writes among them.
+    /// Reads and writes among the ops.
     data: u64,
     acts: [Option<Box<ActState>>; ACTS.len()],
     files: Vec<FileState>,
-    /// Ops and bytes.
+    /// Ops and bytes of each thread.
     threads: Vec<(u64, u64)>,
     arrivals: Arrivals,
     in_flight: InFlight,
@@ -109,23 +108,21 @@ pub struct Character {
     file_use: FileUse,
     /// Ops without an end.
     unfinished: u64,
-    apart: Apart,
+    without_storage: WithoutStorage,
 }
 
 impl Character {
-    /// Nothing yet.
     pub fn new() -> Character {
         Character::default()
     }
 
-    /// Learns which files there are, before records name them.
+    /// Learns the names of files before records refer to them.
     pub fn know(&mut self, names: &Names) {
-        self.apart.know(names);
+        self.without_storage.add_names(names);
     }
 
-    /// Takes a record.
     pub fn add(&mut self, record: &Record) {
-        if self.apart.takes(record) {
+        if self.without_storage.count(record) {
             return;
         }
         let act = self.acts[record.act as usize].get_or_insert_default();
@@ -161,7 +158,7 @@ impl Character {
         }
     }
 
-    /// A read or write.
+    /// Adds a read or write.
     fn moved(&mut self, record: &Record) {
         let is_write = record.act == RecordedAct::Write;
         let moved = record.moved();
@@ -191,7 +188,7 @@ impl Character {
         }
     }
 
-    /// Anything but a read or write.
+    /// Adds any op other than a read or write.
     fn named(&mut self, record: &Record) {
         let succeeded = record.result >= 0;
         let file = &mut self.files[record.file as usize];
@@ -225,7 +222,7 @@ impl Character {
                 if let Some(made_ns) = file.made_ns.take() {
                     self.file_use.lifetimes.add(record.at_ns.saturating_sub(made_ns));
                 }
-                // A file of the same name is another one.
+                // A later file of the same name is a different one.
                 *file = FileState {
                     ops_before: file.ops_before + file.ops,
                     bytes_read: file.bytes_read,
@@ -242,7 +239,6 @@ impl Character {
         }
     }
 
-    /// What was found out.
     pub fn finish(mut self, names: &Names) -> Sheet {
         self.sizes.finish();
         let mut sheet = Sheet::default();
@@ -381,7 +377,7 @@ impl Character {
     }
 
     fn notes(&self, sheet: &mut Sheet) {
-        sheet.notes.extend(self.apart.note());
+        sheet.notes.extend(self.without_storage.note());
         let mut note = |is_so: bool, text: String| {
             if is_so {
                 sheet.notes.push(text);
@@ -395,7 +391,7 @@ impl Character {
         note(
             self.arrivals.out_of_order > 0,
             format!(
-                "{} ops begin before the one that stands before them; they do not count as arrivals.",
+                "{} ops begin before their predecessor in the recording; they do not count as arrivals.",
                 self.arrivals.out_of_order
             ),
         );

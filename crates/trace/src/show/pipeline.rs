@@ -1,4 +1,4 @@
-//! Characterises a file: chunks of Plumb's own form are read, decoded and counted by threads of their own.
+//! Characterises a file: separate threads read, decode and count the chunks of Plumb's own format.
 
 use super::{Character, Sheet};
 use crate::error::TraceError;
@@ -13,31 +13,29 @@ use std::io::{BufReader, Read};
 use std::path::Path;
 use std::thread;
 
-/// Chunks that wait between two threads.
+/// Chunks queued between two threads.
 const WAITING: usize = 3;
 
-/// Threads that decode, at most.
+/// Maximum number of decoding threads.
 const DECODERS_MAX: usize = 8;
 
-/// What a decoder hands on.
+/// Result of decoding a chunk.
 type Outcome = Result<Decoded, (u64, &'static str)>;
 
-/// What was found out about a file.
+/// Results of characterising a file.
 pub struct Shown {
-    /// What it is like.
     pub sheet: Sheet,
-    /// Its form.
     pub format: Format,
-    /// What it says about itself.
+    /// Metadata in the file.
     pub facts: Facts,
-    /// What of it could not be read.
+    /// Parts of the file that could not be read.
     pub losses: Vec<Loss>,
 }
 
-/// Finds out what a recording is like.
+/// Characterises a recording.
 ///
 /// # Errors
-/// The problem with the recording.
+/// Returns the problem with the recording.
 pub fn show(path: &Path, waits: Waits, format: Option<Format>) -> Result<Shown, TraceError> {
     let io = |source| TraceError::Io { path: path.to_owned(), source };
     if format.is_none() || format == Some(Format::Own) {
@@ -60,10 +58,10 @@ pub fn show(path: &Path, waits: Waits, format: Option<Format>) -> Result<Shown, 
     Ok(Shown { sheet, format: reader.format().clone(), facts: Facts::default(), losses: Vec::new() })
 }
 
-/// Makes the sheet of all records, with those on `/dev/null` and its like, which models have too.
+/// Characterises all records, including those on `/dev/null` and the like: models contain them too.
 ///
 /// # Errors
-/// The problem with the recording.
+/// Returns the problem with the recording.
 pub fn characterise(reader: &mut RecordingReader) -> Result<Sheet, TraceError> {
     let mut character = Character::new();
     for record in reader.by_ref() {
@@ -88,10 +86,10 @@ fn chunks(mut chunks: Chunks) -> Result<Shown, TraceError> {
             used.push(give_back);
         }
         let reader = scope.spawn(move || {
-            let outcome = hand_out(&mut chunks, &raw);
+            let outcome = distribute(&mut chunks, &raw);
             (outcome, chunks)
         });
-        // Each decoder has every so many-th chunk: taken in turn, they come in the order of the file.
+        // Decoders get chunks in turn, so taking results in turn preserves the order of the file.
         for turn in (0..decoders).cycle() {
             match done[turn].recv() {
                 Ok(Ok(mut decoded)) => {
@@ -101,7 +99,7 @@ fn chunks(mut chunks: Chunks) -> Result<Shown, TraceError> {
                         numbers.apply(record);
                         character.add(record);
                     }
-                    // Its room is used again; the decoder may be gone.
+                    // Return the buffer for reuse; the decoder may be gone.
                     let _ = used[turn].try_send(decoded);
                 }
                 Ok(Err((at, reason))) => undecoded.push(Loss { at, reason }),
@@ -116,8 +114,8 @@ fn chunks(mut chunks: Chunks) -> Result<Shown, TraceError> {
     Ok(Shown { sheet: character.finish(&names), format: Format::Own, facts: chunks.facts().clone(), losses })
 }
 
-/// Reads chunks, and gives them to decoders in turn.
-fn hand_out(chunks: &mut Chunks, decoders: &[Sender<RawChunk>]) -> Result<(), TraceError> {
+/// Reads chunks, and passes them to decoders in turn.
+fn distribute(chunks: &mut Chunks, decoders: &[Sender<RawChunk>]) -> Result<(), TraceError> {
     for turn in (0..decoders.len()).cycle() {
         let Some(chunk) = chunks.next_chunk()? else { break };
         if decoders[turn].send(chunk).is_err() {

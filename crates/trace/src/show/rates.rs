@@ -1,20 +1,20 @@
-//! How many ops begin in each piece of time.
+//! Rates of ops over time.
 
 use crate::record::RecordedAct;
 
-/// Pieces at most.
+/// Maximum number of pieces.
 const PIECES_MAX: usize = 128;
 
-/// The first length of a piece, in bits of ns: a millisecond.
+/// Initial length of a piece, in bits of ns: a millisecond.
 const FIRST_BITS: u32 = 20;
 
-/// Reads, writes, flushes and all else.
+/// Number of reads, writes, flushes and other ops.
 pub(crate) type Counts = [u64; 4];
 
-/// Ops by kind, in pieces of time of the same length, from the first op on.
+/// Ops by kind, in equal pieces of time from the first op on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rates {
-    /// How often the length of a piece was doubled.
+    /// Number of times the length of a piece was doubled.
     doubled: u32,
     pieces: Vec<Counts>,
 }
@@ -47,18 +47,18 @@ impl Rates {
         self.pieces.resize(self.pieces.len().max(piece + 1), [0; 4]);
     }
 
-    /// The length of a piece, ns.
+    /// Returns the length of a piece, ns.
     pub fn piece_ns(&self) -> u64 {
         1 << (FIRST_BITS + self.doubled)
     }
 
-    /// Ops in each.
+    /// Returns the counts of each piece.
     pub fn pieces(&self) -> &[Counts] {
         &self.pieces
     }
 }
 
-/// Ops of several pieces.
+/// Adds up the counts of several pieces.
 pub(crate) fn sum(pieces: &[Counts]) -> Counts {
     pieces.iter().fold([0; 4], |sum, piece| std::array::from_fn(|kind| sum[kind] + piece[kind]))
 }

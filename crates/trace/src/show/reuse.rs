@@ -1,6 +1,6 @@
-//! The working set, and what caches of each size would miss, from a sample of blocks. Source: Waldspurger, Park, Garthwaite,
-//! Ahmad, "Efficient MRC Construction with SHARDS", FAST 2015: blocks whose hash is below a threshold are followed, all others are
-//! ignored; the threshold falls so that no more than a fixed number is followed.
+//! The working set, and the miss ratios of caches of each size, from a sample of blocks. Source: Waldspurger, Park,
+//! Garthwaite, Ahmad, "Efficient MRC Construction with SHARDS", FAST 2015: blocks whose hash is below a threshold are
+//! followed, all others are ignored. The threshold falls so that the number of followed blocks stays bounded.
 
 use super::burst::slope;
 use std::collections::HashMap;
@@ -9,27 +9,27 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// Bytes of a block.
 pub(super) const BLOCK_BYTES: u64 = 4096;
 
-/// Blocks that are followed at most.
+/// Maximum number of followed blocks.
 const FOLLOWED_MAX: usize = 8192;
 
-/// Blocks of a request that are counted at most: 256 MiB.
+/// Maximum number of blocks counted in a request: 256 MiB.
 const REQUEST_BLOCKS_MAX: u64 = 1 << 16;
 
-/// After so many followed accesses the threshold is halved, as long as enough blocks remain, so that time stays in proportion.
+/// Number of followed accesses after which the threshold is halved, if enough blocks remain. This bounds the time.
 const ACCESSES_MAX: u64 = 1 << 21;
 const FOLLOWED_ENOUGH: usize = 2048;
 
-/// Hashes are compared by this many bits.
+/// Number of bits by which hashes are compared.
 const HASH_BITS: u32 = 32;
 
-/// Buckets of distances: eight for each doubling.
+/// Buckets of distances: eight per doubling.
 const BUCKETS: usize = 8 * 44;
 
-/// Keys are hashes already.
+/// Identity hasher: keys are hashes already.
 #[derive(Debug, Default, Clone, Copy)]
-struct Plain(u64);
+struct IdentityHasher(u64);
 
-impl Hasher for Plain {
+impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -41,27 +41,27 @@ impl Hasher for Plain {
     }
 }
 
-/// A block that is followed.
+/// A followed block.
 #[derive(Debug, Clone, Copy, Default)]
 struct Block {
-    /// When it was used last: a place in the order of uses.
+    /// Last use: a place in the order of uses.
     place: u32,
     reads: u32,
     writes: u32,
 }
 
-/// Followed blocks.
+/// The followed blocks and their reuse distances.
 #[derive(Debug)]
 pub(super) struct Reuse {
     threshold: u64,
-    blocks: HashMap<u64, Block, BuildHasherDefault<Plain>>,
-    /// A Fenwick tree over places: 1 where a block was used last.
+    blocks: HashMap<u64, Block, BuildHasherDefault<IdentityHasher>>,
+    /// Fenwick tree over places: 1 for each block's last use.
     tree: Vec<u32>,
     next_place: u32,
-    /// By distance: accesses, each for all those that are not followed.
+    /// Accesses by distance, weighted for the ignored blocks.
     distances: Vec<f64>,
     cold: f64,
-    /// Accesses to blocks, all of them.
+    /// Number of accesses to any block.
     accesses: u64,
     followed: u64,
     next_limit: u64,
@@ -83,7 +83,7 @@ impl Default for Reuse {
     }
 }
 
-/// Spreads all bits of a number over all bits. Source: MurmurHash3's 64-bit finalizer.
+/// Mixes all bits of a number. Source: MurmurHash3's 64-bit finalizer.
 #[inline]
 fn mixed(mut key: u64) -> u64 {
     key ^= key >> 33;
@@ -98,7 +98,7 @@ fn bucket(distance: f64) -> usize {
 }
 
 impl Reuse {
-    /// Bytes of a file are used.
+    /// Adds the use of a file's bytes.
     #[inline]
     pub(super) fn add(&mut self, file: u32, offset: u64, length: u64, is_write: bool) {
         let first = offset / BLOCK_BYTES;
@@ -122,7 +122,7 @@ impl Reuse {
         let place = self.next_place;
         let found = self.blocks.get(&hash).map(|block| block.place);
         if let Some(before) = found {
-            // Blocks used since: all, less those that were used before it or are itself.
+            // Blocks used since: all, minus those used before it and itself.
             let distance = self.blocks.len() as u32 - self.sum(before);
             self.distances[bucket(f64::from(distance + 1) * weight)] += weight;
             self.change(before, u32::MAX);
@@ -149,7 +149,7 @@ impl Reuse {
         }
     }
 
-    /// The number of blocks used last at this place or before.
+    /// Returns the number of blocks last used at or before this place.
     fn sum(&self, place: u32) -> u32 {
         let (mut node, mut sum) = (place as usize + 1, 0_u32);
         while node > 0 {
@@ -174,7 +174,7 @@ impl Reuse {
         self.renumber();
     }
 
-    /// Gives blocks the places 0 to their number, in the order of their uses.
+    /// Renumbers the places from 0, in the order of uses.
     #[cold]
     fn renumber(&mut self) {
         let mut order: Vec<(u32, u64)> = self.blocks.iter().map(|(hash, block)| (block.place, *hash)).collect();
@@ -193,7 +193,7 @@ impl Reuse {
         (1_u64 << HASH_BITS) as f64 / self.threshold as f64
     }
 
-    /// Bytes of all blocks that were used: read only, written only, both.
+    /// Returns the bytes of all used blocks: read only, written only, both.
     pub(super) fn working_set(&self) -> [f64; 3] {
         let mut kinds = [0.0; 3];
         for block in self.blocks.values() {
@@ -208,8 +208,8 @@ impl Reuse {
         self.threshold == 1 << HASH_BITS
     }
 
-    /// The share of accesses that go to the most used 1 %, 10 % and 20 % of blocks, and the exponent of Zipf's law that their
-    /// counts follow best.
+    /// Returns the share of accesses to the most used 1 %, 10 % and 20 % of blocks, and the
+    /// best-fitting exponent of Zipf's law.
     pub(super) fn concentration(&self) -> Option<([f64; 3], Option<f64>)> {
         let mut counts: Vec<f64> =
             self.blocks.values().map(|block| f64::from(block.reads) + f64::from(block.writes)).collect();
@@ -223,7 +223,7 @@ impl Reuse {
             let most = (counts.len() as f64 * part).ceil() as usize;
             counts[..most].iter().sum::<f64>() / total
         };
-        // Blocks that were used once say only how long the recording was.
+        // Blocks used once only reflect the length of the recording.
         let points: Vec<(f64, f64)> = counts
             .iter()
             .enumerate()
@@ -234,11 +234,12 @@ impl Reuse {
         Some(([share(0.01), share(0.1), share(0.2)], zipf))
     }
 
-    /// The share of accesses that a cache of this size misses, which drops what was used longest ago: for each doubling from 1 MiB to
-    /// the working set. Without the first use of each block, which every cache misses, see [`Reuse::cold_share`].
+    /// Returns the miss ratio of an LRU cache for each doubling of its size, from 1 MiB to the working set. Excludes
+    /// the first use of each block, which every cache misses; see [`Reuse::cold_share`].
     pub(super) fn miss_ratios(&self) -> Vec<(f64, f64)> {
         let sampled: f64 = self.distances.iter().sum::<f64>() + self.cold;
-        // The sample may have more or fewer accesses than its share; the difference belongs to the shortest distances (SHARDS-adj).
+        // The sample may have more or fewer accesses than its share. The difference belongs
+        // to the shortest distances (SHARDS-adj).
         let total = self.accesses as f64;
         if total == 0.0 || sampled == 0.0 {
             return Vec::new();
@@ -258,7 +259,7 @@ impl Reuse {
         }
     }
 
-    /// The share of accesses that are the first to their block.
+    /// Returns the share of accesses that are the first to their block.
     pub(super) fn cold_share(&self) -> f64 {
         if self.accesses == 0 { 0.0 } else { (self.cold / self.accesses as f64).min(1.0) }
     }
@@ -270,7 +271,7 @@ mod tests {
 
     /// A loop over 8 MiB: a cache of 4 MiB misses everything, one of 16 MiB only the first round.
     #[test]
-    fn a_loop_fits_or_does_not() {
+    fn a_loop_misses_only_in_smaller_caches() {
         let mut reuse = Reuse::default();
         for _ in 0..10 {
             (0..2048).for_each(|block| reuse.add(0, block * 4096, 4096, false));
@@ -284,9 +285,9 @@ mod tests {
         assert!((reuse.cold_share() - 0.1).abs() < 1e-9);
     }
 
-    /// Ten times as much as is followed: what is said of it is right within a few percent.
+    /// Ten times the followed maximum: the results are right within a few percent.
     #[test]
-    fn a_sample_says_what_all_would() {
+    fn a_sample_represents_all_blocks() {
         let mut reuse = Reuse::default();
         for round in 0..5 {
             (0..100_000).for_each(|block| reuse.add(0, block * 4096, 4096, round > 2));

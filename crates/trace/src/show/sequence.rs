@@ -1,9 +1,9 @@
-//! The sequence of offsets.
+//! Sequentiality of offsets.
 
 use super::{FileState, Histogram, Sheet};
 use crate::record::Record;
 
-/// Ends of ops that are remembered, to see streams that continue them.
+/// Number of recent op ends, to detect streams that continue them.
 const STREAMS: usize = 256;
 
 /// The sequence of the offsets of reads and writes.
@@ -14,7 +14,7 @@ pub(super) struct Sequence {
     streaming: u64,
     /// Ends of recent ops.
     ends: Vec<u64>,
-    /// Ops in a row.
+    /// Lengths of runs, in ops.
     runs: Histogram,
     pub(super) seeks: Histogram,
     /// Ops whose offset and length are multiples of 512 and of 4096.
@@ -61,7 +61,7 @@ impl Sequence {
         file.end = end;
     }
 
-    /// Writes its part of a section. `ops` are all reads and writes.
+    /// Writes its part of a section. `ops` is the number of reads and writes.
     pub(super) fn put(&self, sheet: &mut Sheet, section: &str, ops: u64) {
         let share = |part: u64| part as f64 / ops.max(1) as f64;
         sheet.put(section, "multiples of 512 B", share(self.aligned[0]));

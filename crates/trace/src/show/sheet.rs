@@ -1,29 +1,27 @@
-//! What was found out about a recording, as numbers with names and units: pages, JSON and comparisons are all made from it.
+//! The characteristics of a recording, as numbers with names and units. Pages, JSON and comparisons are made from it.
 
 use super::histogram::Histogram;
 use super::rates::Rates;
 
-/// What a number is.
+/// Unit of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// A number of things.
+    /// A plain count.
     Count,
-    /// Bytes.
     Bytes,
-    /// Nanoseconds.
+    /// A duration in nanoseconds.
     Time,
-    /// A part of a whole, 0 to 1.
+    /// A fraction from 0 to 1.
     Share,
     /// A number without a unit.
     Ratio,
-    /// Things a second.
+    /// Events per second.
     PerSecond,
-    /// Bytes a second.
     BytesPerSecond,
 }
 
 impl Unit {
-    /// What the unit adds to a name in JSON.
+    /// Returns the unit's suffix for names in JSON.
     pub fn suffix(self) -> &'static str {
         match self {
             Unit::Count | Unit::Ratio => "",
@@ -36,7 +34,7 @@ impl Unit {
     }
 }
 
-/// All numbers that a sheet can have, those of a section together, in order.
+/// All numbers that a sheet can have, grouped by section, in order.
 pub const METRICS: [(&str, &str, Unit); 49] = {
     use Unit::*;
     [
@@ -92,7 +90,7 @@ pub const METRICS: [(&str, &str, Unit); 49] = {
     ]
 };
 
-/// A table's name, what the text of its rows is, and its columns.
+/// A table's name, its key column, and its columns of numbers.
 pub(crate) type TableHead = (&'static str, &'static str, &'static [(&'static str, Unit)]);
 
 /// All tables of a sheet.
@@ -111,59 +109,55 @@ pub const TABLES: [TableHead; 5] = {
     ]
 };
 
-/// A number.
+/// A number of a sheet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Metric {
-    /// The part of the sheet that it belongs to.
+    /// Section of the sheet.
     pub section: &'static str,
-    /// What it is.
+    /// Name within the section.
     pub name: &'static str,
-    /// Its value.
     pub value: f64,
-    /// Its unit.
     pub unit: Unit,
 }
 
-/// A table: a text and numbers a row.
+/// A table: each row has a text and numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SheetTable {
-    /// What its rows are.
     pub name: &'static str,
-    /// What the text of each row is.
+    /// Name of the text column.
     pub key: &'static str,
-    /// Its columns of numbers.
+    /// The columns of numbers.
     pub columns: &'static [(&'static str, Unit)],
-    /// Its rows; what is not known is not a number.
+    /// Rows; NaN for unknown values.
     pub rows: Vec<(String, Vec<f64>)>,
 }
 
-/// All that was found out.
+/// The characteristics of a recording.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sheet {
-    /// Numbers, those of a section together.
+    /// Numbers, grouped by section.
     pub metrics: Vec<Metric>,
-    /// Tables.
     pub tables: Vec<SheetTable>,
     /// Ops over time.
     pub rates: Rates,
     /// Whole distributions, for comparisons.
     pub distributions: Vec<(&'static str, Histogram)>,
-    /// What limits it, in sentences.
+    /// Limitations, in sentences.
     pub notes: Vec<String>,
 }
 
 impl Sheet {
-    /// The value of a number.
+    /// Returns the value of a number.
     pub fn value(&self, section: &str, name: &str) -> Option<f64> {
         self.metrics.iter().find(|metric| (metric.section, metric.name) == (section, name)).map(|metric| metric.value)
     }
 
-    /// A table.
+    /// Returns the table with this name.
     pub fn table(&self, name: &str) -> Option<&SheetTable> {
         self.tables.iter().find(|table| table.name == name)
     }
 
-    // Called from fifty places that nobody waits for.
+    // Called from fifty places, none of them time-critical.
     #[inline(never)]
     pub(super) fn put(&mut self, section: &str, name: &str, value: f64) {
         let known = METRICS.iter().find(|known| (known.0, known.1) == (section, name));
@@ -178,7 +172,7 @@ impl Sheet {
         self.tables.extend(known.map(|&(name, key, columns)| SheetTable { name, key, columns, rows }));
     }
 
-    /// As JSON: an object a section, with names such as `mean_gap_ns`, and a list a table.
+    /// Formats the sheet as JSON: an object per section, with names such as `mean_gap_ns`, and a list per table.
     pub fn to_json(&self) -> String {
         let mut out = String::from("{\n  \"schema\": \"plumb.trace-sheet/1\"");
         let mut section = "";
@@ -215,17 +209,17 @@ impl Sheet {
     }
 }
 
-/// A name as it is in JSON, without its unit.
+/// Returns a name for JSON, without its unit.
 pub fn identifier(name: &str) -> String {
     name.replace(|letter: char| !letter.is_ascii_alphanumeric(), "_")
 }
 
-/// A number of JSON; what is none is `null`.
+/// Formats a number for JSON; `null` if it is not finite.
 fn number(value: f64) -> String {
     if value.is_finite() { format!("{value}") } else { "null".to_owned() }
 }
 
-/// A text of JSON.
+/// Formats a text for JSON.
 fn quoted(text: &str) -> String {
     let mut out = String::from('"');
     for letter in text.chars() {
@@ -238,16 +232,16 @@ fn quoted(text: &str) -> String {
     out + "\""
 }
 
-/// How two recordings differ in one thing.
+/// A difference between two recordings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Difference {
-    /// In what.
+    /// The number that differs, with the first recording's value.
     pub metric: Metric,
-    /// Of the first and of the second.
+    /// Values of the first and the second recording.
     pub values: [f64; 2],
 }
 
-/// What two sheets say, side by side.
+/// Compares the numbers of two sheets.
 pub fn differences(one: &Sheet, other: &Sheet) -> Vec<Difference> {
     let pair = |metric: &Metric| {
         let value = other.value(metric.section, metric.name)?;
@@ -256,14 +250,14 @@ pub fn differences(one: &Sheet, other: &Sheet) -> Vec<Difference> {
     one.metrics.iter().filter_map(pair).collect()
 }
 
-/// How far distributions of two sheets are apart, 0 to 1 each.
+/// Returns the distances between the distributions of two sheets, each 0 to 1.
 pub fn distances(one: &Sheet, other: &Sheet) -> Vec<(&'static str, f64)> {
     let of = |(name, histogram): &(&'static str, Histogram)| {
         let (_, theirs) = other.distributions.iter().find(|(known, _)| known == name)?;
         Some((*name, histogram.distance(theirs)?))
     };
     let mut distances: Vec<_> = one.distributions.iter().filter_map(of).collect();
-    // Mean difference of the miss ratios at the same sizes of cache.
+    // Mean difference of the miss ratios at equal cache sizes.
     let curve = |sheet: &Sheet| -> Vec<f64> {
         sheet.table("miss ratios").map_or(Vec::new(), |table| table.rows.iter().map(|(_, values)| values[0]).collect())
     };

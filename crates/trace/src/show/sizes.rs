@@ -4,13 +4,13 @@ use super::Histogram;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-/// Sizes that are counted one by one at most.
+/// Maximum number of distinct sizes.
 const SIZES_MAX: usize = 4096;
 
-/// Slots by which sizes are found without a search.
+/// Slots for finding sizes without a search.
 const SIZE_SLOTS: usize = 64;
 
-/// Sizes of reads and writes.
+/// Counts of sizes of reads and writes.
 pub(super) struct Sizes {
     pub(super) all: Histogram,
     /// Reads and writes of each size.
@@ -52,7 +52,7 @@ impl Sizes {
         (0..SIZE_SLOTS).for_each(|slot| self.keep(slot));
     }
 
-    /// The most frequent sizes with their reads and writes, as many as `rows`.
+    /// Returns the most frequent sizes with their reads and writes, at most `rows`.
     pub(super) fn most_frequent(&self, rows: usize) -> Vec<(u64, [u64; 2])> {
         let mut sizes: Vec<(u64, [u64; 2])> = self.by_size.iter().map(|(size, counts)| (*size, *counts)).collect();
         sizes.sort_by_key(|(size, [reads, writes])| (Reverse(reads + writes), *size));

@@ -1,26 +1,26 @@
-//! Which files there are as a recording goes on, and which must have been there before.
+//! Tracks the existing files through a recording, and finds those that existed before it.
 
 use crate::record::{Record, RecordedAct, open_flag};
 use std::collections::HashMap;
 
-/// Error numbers of Linux, as recordings have them.
+/// Error numbers of Linux, as in recordings.
 const ENOENT: i64 = -2;
 const EEXIST: i64 = -17;
 const ENOTDIR: i64 = -20;
 const EISDIR: i64 = -21;
 const EINVAL: i64 = -22;
 
-/// A file, whatever it is called at the time.
+/// A file, independent of its current name.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Object {
-    /// Its name before the recording began; `None` of what the recording makes.
+    /// Its name before the recording began; `None` if the recording creates it.
     pub(super) initial: Option<u32>,
     pub(super) kind: Kind,
-    /// Bytes that it must have had before; of those that were there.
+    /// Size that it must have had before, in bytes, if it existed.
     pub(super) needed: u64,
-    /// Bytes as far as it is known now.
+    /// Current size in bytes, as far as it is known.
     pub(super) size: u64,
-    /// Its length is that of the recording: it was cut to nothing, or made.
+    /// Whether its length comes from the recording: it was truncated or created.
     is_known: bool,
 }
 
@@ -32,10 +32,10 @@ pub(super) enum Kind {
     Link,
 }
 
-/// What is known of a name.
+/// Known state of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Name {
-    /// Nothing.
+    /// Not seen yet.
     Unknown,
     Absent,
     Is(u32),
@@ -45,7 +45,7 @@ pub(super) enum Name {
 pub(super) struct Files {
     names: Vec<Name>,
     pub(super) objects: Vec<Object>,
-    /// By process and descriptor, or by file where there are no descriptors.
+    /// Objects by process and descriptor, or by file in recordings without descriptors.
     handles: HashMap<u64, (u32, u32)>,
 }
 
@@ -63,11 +63,11 @@ impl Files {
         self.objects.len() as u32 - 1
     }
 
-    /// It is there, and was before if nothing says where it comes from.
-    fn is_there(&mut self, file: u32, kind: Kind) -> u32 {
+    /// Notes that a name exists. It existed before the recording if nothing shows otherwise.
+    fn note_existing(&mut self, file: u32, kind: Kind) -> u32 {
         let number = match self.names[file as usize] {
             Name::Is(number) => number,
-            // Absent: something that is not recorded made it; it must be there for the replay, too.
+            // Absent: an unrecorded op created it, so it must also exist for the replay.
             Name::Unknown | Name::Absent => {
                 let number = self.object(Some(file), Kind::Unknown);
                 self.names[file as usize] = Name::Is(number);
@@ -85,41 +85,41 @@ impl Files {
         self.names[file as usize] == Name::Unknown
     }
 
-    /// Whether nothing speaks against its having been there.
-    pub(super) fn was_there(&self, file: u32) -> bool {
+    /// Whether nothing contradicts its existence before the recording.
+    pub(super) fn may_have_existed(&self, file: u32) -> bool {
         match self.names[file as usize] {
             Name::Unknown => true,
-            // Removed: it was there before that.
+            // Removed: it existed before that.
             Name::Absent => self.objects.iter().any(|object| object.initial == Some(file)),
             Name::Is(number) => self.objects[number as usize].initial.is_some(),
         }
     }
 
-    /// It is made.
-    fn is_made(&mut self, file: u32, kind: Kind) -> u32 {
+    /// Notes that a name is created.
+    fn note_created(&mut self, file: u32, kind: Kind) -> u32 {
         let number = self.object(None, kind);
         self.names[file as usize] = Name::Is(number);
         number
     }
 
-    fn is_gone(&mut self, file: u32, kind: Kind) {
-        self.is_there(file, kind);
+    fn note_removed(&mut self, file: u32, kind: Kind) {
+        self.note_existing(file, kind);
         self.names[file as usize] = Name::Absent;
     }
 
-    /// It was not there, if nothing is known.
-    fn is_absent(&mut self, file: u32) {
+    /// Notes that a name did not exist, if nothing is known about it.
+    fn note_absent(&mut self, file: u32) {
         if self.names[file as usize] == Name::Unknown {
             self.names[file as usize] = Name::Absent;
         }
     }
 
-    /// The object that a record is about, where it may be one.
+    /// Returns the object of a record.
     fn of(&mut self, record: &Record, process: u32) -> u32 {
         match self.handles.get(&handle_key(record, process)) {
-            // One that was closed unseen, by another program's start, is another file's by now.
+            // A descriptor closed unseen by an exec may refer to another file by now.
             Some(&(number, file)) if file == record.file => number,
-            _ => self.is_there(record.file, Kind::Unknown),
+            _ => self.note_existing(record.file, Kind::Unknown),
         }
     }
 
@@ -134,7 +134,7 @@ impl Files {
         }
     }
 
-    /// A write that begins behind the end is taken for one at the end: programs append more often than they leave holes.
+    /// A write beyond the end counts as an append: programs append more often than they leave holes.
     fn writes(&mut self, number: u32, offset: u64, end: u64) {
         self.reads(number, if end > offset { offset } else { 0 });
         let object = &mut self.objects[number as usize];
@@ -142,7 +142,7 @@ impl Files {
     }
 }
 
-/// Under which a descriptor is known; recordings without descriptors have one of each file.
+/// Returns the key of a descriptor. Recordings without descriptors have one per file.
 fn handle_key(record: &Record, process: u32) -> u64 {
     match record.handle {
         0 => 1 << 63 | u64::from(record.file),
@@ -150,25 +150,25 @@ fn handle_key(record: &Record, process: u32) -> u64 {
     }
 }
 
-/// Keeps account of what a record says of files.
+/// Updates the files from a record.
 pub(super) fn follow(files: &mut Files, record: &Record, process: u32, other: Option<u32>) {
     use RecordedAct::*;
     let (file, result, done) = (record.file, record.result, record.result >= 0);
     let by_handle = record.handle != 0 && record.act != Open;
     match (record.act, result) {
-        (Open, ENOENT) if record.aux & open_flag::CREATE == 0 => files.is_absent(file),
+        (Open, ENOENT) if record.aux & open_flag::CREATE == 0 => files.note_absent(file),
         (Open | Mkdir | Symlink, EEXIST) => {
             let kind = if record.act == Mkdir { Kind::Directory } else { Kind::Unknown };
-            files.is_there(file, kind);
+            files.note_existing(file, kind);
         }
         (Open, EISDIR) | (Unlink, EISDIR) => {
-            files.is_there(file, Kind::Directory);
+            files.note_existing(file, Kind::Directory);
         }
         (Open | List | Rmdir, ENOTDIR) if !by_handle => {}
         (Readlink, EINVAL) => {
-            files.is_there(file, Kind::Unknown);
+            files.note_existing(file, Kind::Unknown);
         }
-        (Stat | Unlink | Rmdir | Readlink | Attribute | Truncate, ENOENT) if !by_handle => files.is_absent(file),
+        (Stat | Unlink | Rmdir | Readlink | Attribute | Truncate, ENOENT) if !by_handle => files.note_absent(file),
         (_, ..0) => {}
         (Open, _) => {
             let flags = record.aux;
@@ -177,19 +177,19 @@ pub(super) fn follow(files: &mut Files, record: &Record, process: u32, other: Op
             let creates = flags & open_flag::CREATE != 0;
             let is_new = creates && files.names[file as usize] == Name::Absent;
             let number = if is_temporary {
-                files.is_there(file, Kind::Directory);
+                files.note_existing(file, Kind::Directory);
                 files.object(None, Kind::File)
             } else if flags & open_flag::EXCLUSIVE != 0 && creates || is_new {
-                files.is_made(file, Kind::File)
+                files.note_created(file, Kind::File)
             } else if creates && files.names[file as usize] == Name::Unknown {
-                // Whether it was there is told by what is read of it.
+                // Later reads show whether it existed.
                 let number = files.object(Some(file), Kind::File);
                 files.objects[number as usize].initial = None;
                 files.objects[number as usize].is_known = false;
                 files.names[file as usize] = Name::Is(number);
                 number
             } else {
-                files.is_there(file, kind)
+                files.note_existing(file, kind)
             };
             let object = &mut files.objects[number as usize];
             if flags & open_flag::TRUNCATE != 0 {
@@ -204,7 +204,7 @@ pub(super) fn follow(files: &mut Files, record: &Record, process: u32, other: Op
             let number = files.of(record, process);
             let end = record.offset.saturating_add(record.moved());
             let object = &mut files.objects[number as usize];
-            // Opened so that it would have been made, and it had something in it that nobody wrote.
+            // Opened with O_CREAT, and a read returns bytes that the recording never wrote: it existed before.
             if object.initial.is_none() && !object.is_known && end > object.size {
                 object.initial = Some(file);
             }
@@ -239,28 +239,28 @@ pub(super) fn follow(files: &mut Files, record: &Record, process: u32, other: Op
             files.of(record, process);
         }
         (Stat | Attribute, _) => {
-            files.is_there(file, Kind::Unknown);
+            files.note_existing(file, Kind::Unknown);
         }
         (Readlink, _) => {
-            files.is_there(file, Kind::Link);
+            files.note_existing(file, Kind::Link);
         }
-        (Unlink, _) => files.is_gone(file, Kind::Unknown),
-        (Rmdir, _) => files.is_gone(file, Kind::Directory),
+        (Unlink, _) => files.note_removed(file, Kind::Unknown),
+        (Rmdir, _) => files.note_removed(file, Kind::Directory),
         (Mkdir, _) if done => {
-            files.is_made(file, Kind::Directory);
+            files.note_created(file, Kind::Directory);
         }
         (Symlink, _) => {
-            files.is_made(file, Kind::Link);
+            files.note_created(file, Kind::Link);
         }
         (Rename, _) => {
-            let number = files.is_there(file, Kind::Unknown);
+            let number = files.note_existing(file, Kind::Unknown);
             if let Some(other) = other.filter(|other| *other != file) {
                 files.names[file as usize] = Name::Absent;
                 files.names[other as usize] = Name::Is(number);
             }
         }
         (Link, _) => {
-            let number = files.is_there(file, Kind::Unknown);
+            let number = files.note_existing(file, Kind::Unknown);
             if let Some(other) = other {
                 files.names[other as usize] = Name::Is(number);
             }

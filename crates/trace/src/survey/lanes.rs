@@ -1,14 +1,15 @@
-//! Which threads of a recording were alive together.
+//! Assigns threads that were alive at the same time to different lanes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Threads that were never alive together share a lane; the fewest lanes that there can be.
+/// Assigns lanes to threads, from their start and end times. Threads with disjoint lifetimes share a lane, so the
+/// number of lanes is minimal.
 pub(super) fn lanes(alive: &[(u64, u64)]) -> (Vec<u32>, u32) {
     let mut order: Vec<usize> = (0..alive.len()).filter(|&task| alive[task].0 <= alive[task].1).collect();
     order.sort_by_key(|&task| alive[task]);
     let mut lanes = vec![0; alive.len()];
-    // By when they are free again, and which.
+    // Lanes in use, by the time at which they become free.
     let mut busy: BinaryHeap<Reverse<(u64, u32)>> = BinaryHeap::new();
     let mut count = 0;
     for task in order {
@@ -34,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_that_were_alive_together_have_lanes_of_their_own() {
+    fn threads_alive_at_the_same_time_have_separate_lanes() {
         assert_eq!(lanes(&[(0, 10), (5, 7), (10, 20), (8, 9)]), (vec![0, 1, 1, 1], 2));
         assert_eq!(lanes(&[]), (vec![], 1));
         assert_eq!(lanes(&[(u64::MAX, 0), (3, 3)]), (vec![0, 0], 1));

@@ -1,5 +1,5 @@
-//! What a replay of recorded calls must know in advance: which files must be there, how long the recording is, which threads
-//! were alive together.
+//! Facts that a replay of recorded calls needs in advance: files that must exist, the length of the recording, and
+//! the threads that were alive at the same time.
 
 mod files;
 mod lanes;
@@ -15,89 +15,87 @@ use lanes::lanes;
 pub use shares::{Apart, Shares, shares};
 use std::collections::HashMap;
 
-/// What is there before a recording begins.
+/// Kind of an initial entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InitialKind {
-    /// A directory.
     Directory,
-    /// A file of so many bytes.
+    /// A file of this size.
     File {
-        /// Bytes.
+        /// Size in bytes.
         bytes: u64,
     },
-    /// A symbolic link; where it leads is not recorded.
+    /// A symbolic link; its target is not recorded.
     Link,
 }
 
-/// Something that must be there before a recording begins.
+/// An entry that must exist before a recording begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InitialEntry {
     /// Number of the file.
     pub file: u32,
-    /// What it is.
     pub kind: InitialKind,
 }
 
-/// What was done of one act.
+/// Totals of one act.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ActSum {
-    /// How often, failures among them.
+    /// Number of records, including failures.
     pub count: u64,
-    /// How often it failed.
+    /// Number of failures.
     pub failed: u64,
-    /// Bytes that it moved.
+    /// Bytes moved by this act.
     pub bytes: u64,
 }
 
-/// What a whole recording of calls needs and does.
+/// Requirements and totals of a whole recording of calls.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Survey {
     /// All its files, in the order of their first mention.
     pub files: Vec<FileName>,
-    /// What must be there before; directories in which something lies are not mentioned.
+    /// Entries that must exist before. Omits directories that contain another entry.
     pub initial: Vec<InitialEntry>,
-    /// Names that are not there before: the recording makes them, or finds them absent.
+    /// Names that must not exist before: the recording creates them, or finds them absent.
     pub absent: Vec<u32>,
-    /// How far records reach in each file, bytes.
+    /// Highest offset of records in each file, bytes.
     pub reaches: Vec<u64>,
-    /// Bytes that its files hold at most, all of them together.
+    /// Maximum total size of its files, in bytes.
     pub reach_bytes: u64,
-    /// The process of each thread.
+    /// Process of each thread.
     pub processes: Vec<u32>,
-    /// Which of so many lanes each thread has: threads that were never alive together share one.
+    /// Lane of each thread: threads with disjoint lifetimes share one.
     pub lanes: Vec<u32>,
-    /// How many lanes there are.
+    /// Number of lanes.
     pub lane_count: u32,
-    /// By the number of the act.
+    /// Totals by the number of the act.
     pub acts: [ActSum; 25],
-    /// The beginning of the first record, ns.
+    /// Start of the first record, ns.
     pub first_ns: u64,
-    /// The beginning of the last record, ns.
+    /// Start of the last record, ns.
     pub last_ns: u64,
-    /// The end of what ended last, ns, where durations are known.
+    /// Latest known end of a record, ns.
     pub end_ns: u64,
-    /// Durations of all records that have one, ns.
+    /// Sum of all known durations, ns.
     pub busy_ns: u64,
     /// Whether every record has a duration.
     pub has_durations: bool,
-    /// Bytes of the largest read.
+    /// Length of the largest read, in bytes.
     pub largest_read: u64,
-    /// Bytes of the largest write.
+    /// Length of the largest write, in bytes.
     pub largest_write: u64,
-    /// Whether anything is done by names, or through descriptors.
+    /// Whether any op uses names or descriptors.
     pub has_names: bool,
-    /// Records on files that are not wanted.
+    /// Number of records on unwanted files.
     pub skipped: u64,
-    /// Whether it has descriptors, and flags of opens.
+    /// Whether it has descriptors and open flags.
     pub has_handles: bool,
-    /// Waits of fio's version 2, about which its manual and fio itself differ.
+    /// Number of waits of fio's version 2. Its manual and fio itself differ about them.
     pub waits: u64,
 }
 
-/// Reads a recording to its end. `wanted` says which files count, and `own` which threads; times are those of the whole.
+/// Reads a recording to its end. `wanted` selects files, and `own` threads; times are those of the whole recording.
 ///
 /// # Errors
-/// The problem with the recording.
+/// Returns the problem with the recording.
 pub fn survey(
     mut reader: impl Recorded,
     wanted: impl Fn(&FileName) -> bool,
@@ -146,8 +144,8 @@ pub fn survey(
         let process = survey.processes.get(task).copied().unwrap_or(0);
         let is_new = [Some(record.file), other].map(|file| file.filter(|file| known.is_unknown(*file)));
         follow(&mut known, &record, process, other);
-        survey.absent.extend(is_new[0].filter(|file| !known.was_there(*file)));
-        // What was under the new name of a file is not told.
+        survey.absent.extend(is_new[0].filter(|file| !known.may_have_existed(*file)));
+        // A rename does not show whether its new name existed before.
         survey.absent.extend(is_new[1].filter(|file| !known.is_unknown(*file)));
     }
     survey.waits = reader.waits();
@@ -172,7 +170,7 @@ pub fn survey(
     Ok(survey)
 }
 
-/// Whether there is anything to do for it: what is read and written through maps is not recorded.
+/// Whether a replay performs this act. I/O through maps is not recorded.
 fn is_replayed(act: RecordedAct) -> bool {
     !matches!(act, RecordedAct::Add | RecordedAct::Map | RecordedAct::Other)
 }
@@ -227,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_before_it_is_written_was_there() {
+    fn bytes_read_before_they_are_written_existed() {
         let found = initial(
             "7 1.0 openat(AT_FDCWD</w>, \"old\", O_RDWR) = 3</w/old> <0.1>\n\
              7 1.1 pread64(3</w/old>, \"\"..., 4096, 8192) = 4096 <0.1>\n\
@@ -281,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_made_or_missed_was_not_there() {
+    fn created_or_missing_names_did_not_exist() {
         let survey = of("7 1.0 mkdir(\"/w/d\", 0755) = 0 <0.1>\n\
              7 1.1 stat(\"/w/none\", 0x7ff) = -1 ENOENT (No such file or directory) <0.1>\n\
              7 1.2 rename(\"/w/d\", \"/w/e\") = 0 <0.1>\n\

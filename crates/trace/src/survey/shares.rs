@@ -1,4 +1,4 @@
-//! Takes a recording apart, so that several processes replay it together.
+//! Splits a recording, so that several processes can replay it together.
 
 use super::is_replayed;
 use super::lanes::lanes;
@@ -8,29 +8,29 @@ use crate::own::has_other_file;
 use crate::record::{FileName, Record, RecordedAct, end_of, open_flag};
 use std::collections::HashMap;
 
-/// What stays together.
+/// Units that must stay together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Apart {
     /// Ops of one thread.
     Threads,
     /// Ops on one file.
     Files,
-    /// Ops of threads that change what others use: a file, a name, a directory above it, a descriptor.
+    /// Ops of threads that change a shared resource: a file, a name, a directory above it, or a descriptor.
     Resources,
 }
 
-/// How a recording was taken apart.
+/// The split of a recording.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Shares {
-    /// By thread, or by file: the process that has it.
+    /// Process of each thread, or of each file.
     pub process_of: Vec<u32>,
-    /// Into how many parts it could be taken apart.
+    /// Number of parts into which the recording could be split.
     pub parts: u32,
-    /// Threads of one process that were alive together, at most.
+    /// Maximum number of simultaneous threads in a process.
     pub most_lanes: u32,
 }
 
-/// Who uses one file or directory.
+/// Users of one file or directory.
 #[derive(Debug, Clone, Default)]
 struct Users {
     tasks: Vec<u32>,
@@ -45,7 +45,7 @@ impl Users {
     }
 }
 
-/// Threads or files that belong together.
+/// Groups of threads or files (union-find).
 #[derive(Debug, Default)]
 struct Groups {
     first_of: Vec<u32>,
@@ -77,7 +77,7 @@ impl Groups {
         units.windows(2).for_each(|two| self.join(two[0], two[1]));
     }
 
-    /// The largest to whoever has least.
+    /// Assigns groups to processes, the largest first, each to the one with the fewest ops.
     fn deal(&self, processes: u32) -> (Vec<u32>, u32) {
         let mut sums: HashMap<u32, u64> = HashMap::new();
         for (unit, ops) in self.ops.iter().enumerate().filter(|(_, ops)| **ops > 0) {
@@ -97,10 +97,10 @@ impl Groups {
     }
 }
 
-/// Takes a recording apart for so many processes. `wanted` says which files count.
+/// Splits a recording for this many processes. `wanted` selects files.
 ///
 /// # Errors
-/// The problem with the recording.
+/// Returns the problem with the recording.
 pub fn shares(
     mut reader: impl Recorded,
     wanted: impl Fn(&FileName) -> bool,
@@ -150,7 +150,7 @@ pub fn shares(
         }
     }
     if apart == Apart::Resources {
-        below_what_changes(reader.names().files(), &mut users);
+        join_directory_users(reader.names().files(), &mut users);
         for users in users.iter().filter(|users| users.is_changed) {
             groups.join_all(&users.tasks);
         }
@@ -164,7 +164,7 @@ pub fn shares(
     Ok(Shares { process_of, parts, most_lanes })
 }
 
-/// Whether it changes what others find.
+/// Whether it changes something that others may observe.
 fn changes(record: &Record) -> bool {
     use RecordedAct::{Allocate, Link, Mkdir, Rename, Rmdir, Symlink, Trim, Truncate, Unlink, Write};
     match record.act {
@@ -175,8 +175,8 @@ fn changes(record: &Record) -> bool {
     }
 }
 
-/// Whoever uses what lies in a directory uses the directory: where that is made, removed or renamed, they belong together.
-fn below_what_changes(files: &[FileName], users: &mut [Users]) {
+/// Joins the users of a directory's contents with the users that create, remove or rename it.
+fn join_directory_users(files: &[FileName], users: &mut [Users]) {
     let path = |file: &FileName| match file {
         FileName::Path(path) => path.trim_end_matches('/').to_owned(),
         FileName::Device { .. } => String::new(),
@@ -213,7 +213,7 @@ mod tests {
         shares(crate::read(input, Path::new("r"), Waits::Manual).unwrap(), |_| true, apart, processes).unwrap()
     }
 
-    /// Threads 1 and 2 share a file that 1 writes, 3 and 4 one that both read, 5 works below a directory that 6 makes.
+    /// Threads 1 and 2 share a file that 1 writes; 3 and 4 both read one; 5 works below a directory that 6 creates.
     const SIX: &str = "1 1.0 openat(AT_FDCWD</w>, \"a\", O_RDWR|O_CREAT, 0644) = 3</w/a> <0.1>\n\
                        2 1.1 stat(\"/w/a\", {st_mode=S_IFREG|0644, st_size=1, ...}) = 0 <0.1>\n\
                        3 1.2 stat(\"/w/b\", {st_mode=S_IFREG|0644, st_size=1, ...}) = 0 <0.1>\n\
@@ -222,11 +222,11 @@ mod tests {
                        5 1.6 stat(\"/w/d/e\", {st_mode=S_IFREG|0644, st_size=1, ...}) = 0 <0.1>\n";
 
     #[test]
-    fn threads_that_change_what_others_use_stay_together() {
+    fn threads_that_change_shared_files_stay_together() {
         let found = of(SIX, Apart::Resources, 2);
         let [one, two, three, four, six, five] = found.process_of[..] else { panic!("{found:?}") };
         assert_eq!((one, six), (two, five), "{found:?}");
-        assert_ne!(three, four, "who only reads can be anywhere");
+        assert_ne!(three, four, "pure readers can be split");
         assert_eq!(found.parts, 4);
         assert_eq!(of(SIX, Apart::Threads, 2).parts, 6);
     }

@@ -1,9 +1,9 @@
-//! Numbers of MPI-IO in each library: how a file is opened, and what failed.
+//! Numeric constants of MPI-IO in each library: open modes and error classes.
 
 use super::Kind;
 use std::ffi::c_int;
 
-/// How a file is opened: MPI's modes.
+/// Open modes (`MPI_MODE_*`) of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::mpi) struct Modes {
     pub(in crate::mpi) read: bool,
@@ -13,8 +13,9 @@ pub(in crate::mpi) struct Modes {
 }
 
 impl Modes {
-    /// As the library has them. Nobody else opens the file at the same time: `MPI_MODE_UNIQUE_OPEN`. Source: `mpi.h` of each; the
-    /// standard's own are powers of two in the order of the names.
+    /// Returns the modes as the library's bits. Includes `MPI_MODE_UNIQUE_OPEN`: no other program opens the
+    /// file at the same time. Source: `mpi.h` of each library. The standard's own values are powers of two in
+    /// the order of the names.
     pub(super) fn number(self, kind: Kind) -> c_int {
         let [create, exclusive, unique, read, write, both] = match kind {
             Kind::OpenMpi | Kind::Mpich => [1, 64, 32, 2, 4, 8],
@@ -30,7 +31,7 @@ impl Modes {
     }
 }
 
-/// Error classes that have a number of the system's. Source: `mpi.h` of each; of MPI 5, the ABI's.
+/// Maps an MPI error class to an errno value. Source: `mpi.h` of each library; the ABI for MPI 5.
 pub(super) fn errno_of(kind: Kind, class: c_int) -> c_int {
     let known = [
         libc::EACCES,
@@ -56,7 +57,8 @@ pub(super) fn errno_of(kind: Kind, class: c_int) -> c_int {
 mod tests {
     use super::*;
 
-    // Protects the numbers of each library: with a wrong one, a file that is to be read would be emptied or made.
+    // Protects the numbers of each library: with a wrong one, a file that is to be read
+    // would be truncated or created.
     #[test]
     fn modes_and_errors_have_the_numbers_of_each_library() {
         let read = Modes { read: true, write: false, create: false, exclusive: false };

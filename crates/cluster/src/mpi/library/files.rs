@@ -1,8 +1,8 @@
-//! The functions of MPI-IO, and what they need besides. They are looked up when somebody wants them: a library without them
-//! still carries messages.
+//! The functions of MPI-IO and the types they need. Looked up on first use: a library
+//! without them still carries messages.
 //!
-//! Threads: each call may wait for other ranks, and none goes through the lock that messages share. A library must therefore let
-//! several threads call it at the same time where there are several ranks ([`Threads::AtOnce`](super::Threads)).
+//! Threads: each call may wait for other ranks, and none takes the lock that messages share. With several ranks, a
+//! library must therefore allow concurrent calls from several threads ([`Threads::AtOnce`](super::Threads)).
 
 use super::file_numbers::{Modes, errno_of};
 use super::{Abi, CallError, ErrorText, Handle, Library, Status, error_text, function};
@@ -64,37 +64,36 @@ struct Functions {
     version: Version,
 }
 
-/// What failed, with a number of the system's that is closest to it.
+/// A failed call, with the closest errno value.
 #[derive(Debug)]
 pub(in crate::mpi) struct FileCallError {
     pub(in crate::mpi) call: CallError,
     pub(in crate::mpi) errno: c_int,
 }
 
-/// A communicator.
+/// A communicator's handle.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::mpi) struct Communicator(Handle);
 
-/// An open file.
 #[derive(Debug)]
 pub(in crate::mpi) struct File {
     handle: Handle,
-    /// Of its strided calls, once there was one.
+    /// Types for strided calls; `None` until `show_strided` is called.
     strides: Option<Strides>,
 }
 
-/// Types of strided calls.
+/// MPI datatypes of strided calls.
 #[derive(Debug, Clone, Copy)]
 struct Strides {
-    /// Bytes of a record, and from a record to the next.
+    /// Bytes of a record, and distance from a record to the next.
     of: (c_int, isize),
-    /// A record, followed by the same one again.
+    /// Memory type: one record, at the same address for each element.
     memory: Handle,
-    /// A record, followed by the next one in the file.
+    /// File type: one record and the gap up to the next.
     file: Handle,
 }
 
-/// MPI-IO of a library that was started.
+/// MPI-IO of an initialized library.
 #[derive(Clone, Copy)]
 pub(in crate::mpi) struct FileLibrary {
     functions: Functions,
@@ -102,14 +101,14 @@ pub(in crate::mpi) struct FileLibrary {
 }
 
 impl Library {
-    /// Its MPI-IO.
+    /// Looks up the functions of MPI-IO.
     ///
     /// # Errors
-    /// A function is missing in it.
+    /// Returns an error if the library lacks a function.
     pub(in crate::mpi) fn files(&self) -> Result<FileLibrary, StartError> {
         let (library, file) = (self.loaded as *mut c_void, self.name.as_str());
-        // SAFETY: each type is that of the MPI standard's C binding, with handles as the parent module has them. `MPI_Offset` has 64
-        // bits and `MPI_Aint` those of an address in every library.
+        // SAFETY: each type is that of the MPI standard's C binding, with handles as the parent module describes.
+        // `MPI_Offset` has 64 bits, and `MPI_Aint` the size of an address, in every library.
         let functions = unsafe {
             Functions {
                 open: function(library, c"MPI_File_open", file)?,
@@ -158,26 +157,26 @@ impl FileLibrary {
         Err(FileCallError { call: CallError { function, reason }, errno: errno_of(self.abi.kind, class) })
     }
 
-    /// The version of the standard that the library follows.
+    /// Returns the version of the MPI standard that the library implements.
     pub(in crate::mpi) fn standard(&self) -> (i32, i32) {
         let (mut version, mut subversion) = (0, 0);
         (self.functions.version)(&raw mut version, &raw mut subversion);
         (version, subversion)
     }
 
-    /// This process alone.
+    /// Returns the communicator of this process alone.
     pub(in crate::mpi) fn own(&self) -> Communicator {
         Communicator(self.abi.own)
     }
 
-    /// All processes.
+    /// Returns the communicator of all processes.
     pub(in crate::mpi) fn world(&self) -> Communicator {
         Communicator(self.abi.world)
     }
 
-    /// The first `ranks` processes, each of which calls this.
+    /// Creates a communicator of the first `ranks` processes, each of which calls this.
     pub(in crate::mpi) fn first(&self, ranks: c_int) -> Result<Communicator, FileCallError> {
-        // Arbitrary: no two are made at the same time.
+        // Arbitrary: no two communicators are created at the same time.
         const TAG: c_int = 0x506c;
         let Functions { group, range, free_group, create_of_group, .. } = self.functions;
         let (mut all, mut some, mut made) = (0, 0, 0);
@@ -190,14 +189,14 @@ impl FileLibrary {
         self.checked("MPI_Comm_create_group", created).map(|()| Communicator(made))
     }
 
-    /// What the first process of a communicator says; each of them calls this.
-    pub(in crate::mpi) fn of_first(&self, by: Communicator, says: bool) -> Result<bool, FileCallError> {
-        let mut byte = u8::from(says);
+    /// Broadcasts the value of the communicator's first process. Each of its processes calls this.
+    pub(in crate::mpi) fn of_first(&self, by: Communicator, value: bool) -> Result<bool, FileCallError> {
+        let mut byte = u8::from(value);
         let code = (self.functions.broadcast)((&raw mut byte).cast(), 1, self.abi.byte, 0, by.0);
         self.checked("MPI_Bcast", code).map(|()| byte != 0)
     }
 
-    /// Opens a file. All processes of the communicator do, with the same modes; each waits for the others.
+    /// Opens a file. Collective over the communicator, with the same modes on each process.
     pub(in crate::mpi) fn open(
         &self,
         by: Communicator,
@@ -220,7 +219,7 @@ impl FileLibrary {
         self.checked("MPI_File_open", opened).map(|()| File { handle: file, strides: None })
     }
 
-    /// The hints that a file has, by name.
+    /// Returns the hints in effect for a file, by name.
     pub(in crate::mpi) fn hints(&self, file: &File) -> Result<Vec<(String, String)>, FileCallError> {
         let Functions { info_of, count_hints, name_of_hint, value_of_hint, free_info, .. } = self.functions;
         let (mut info, mut count) = (self.abi.no_info, 0);
@@ -243,13 +242,13 @@ impl FileLibrary {
         hints
     }
 
-    /// Reserves space up to this length. All processes that opened the file do.
+    /// Reserves space up to this length. Collective over the processes that opened the file.
     pub(in crate::mpi) fn preallocate(&self, file: &File, bytes: i64) -> Result<(), FileCallError> {
         self.checked("MPI_File_preallocate", (self.functions.preallocate)(file.handle, bytes))
     }
 
-    /// Shows of a file only blocks of `block` bytes, each `stride` bytes behind the one before, from `first` on: the file of a process
-    /// is then these blocks, one behind the other. All processes that opened the file do.
+    /// Sets the view of a file: the process sees only blocks at a fixed stride, from `first` on, as if they were
+    /// contiguous. Collective over the processes that opened the file.
     pub(in crate::mpi) fn view(&self, file: &File, view: FileBlocks) -> Result<(), FileCallError> {
         let FileBlocks { first, record, records, stride } = view;
         let piece = self.repeated(record, self.abi.byte)?;
@@ -260,8 +259,8 @@ impl FileLibrary {
         set
     }
 
-    /// Sets the view of a file: records of `record` bytes, the first one at offset `first`, a new one every `stride` bytes. All
-    /// processes that opened the file must call this (`MPI_File_set_view` is collective).
+    /// Sets the view of a file: records of `record` bytes, the first one at offset `first`, a new one every `stride`
+    /// bytes. All processes that opened the file must call this (`MPI_File_set_view` is collective).
     pub(in crate::mpi) fn show_strided(
         &self,
         file: &mut File,
@@ -292,13 +291,13 @@ impl FileLibrary {
         self.checked("MPI_File_set_view", code)
     }
 
-    /// `count` elements of a type, one after another.
+    /// Creates a type of `count` contiguous elements of another type.
     fn repeated(&self, count: c_int, of: Handle) -> Result<Handle, FileCallError> {
         let mut made = 0;
         self.checked("MPI_Type_contiguous", (self.functions.contiguous)(count, of, &raw mut made)).map(|()| made)
     }
 
-    /// A type like `of` with an extent of `bytes`: the next element begins there.
+    /// Creates a type like `of` with an extent of `bytes`: the next element begins there.
     fn spaced(&self, of: Handle, bytes: isize) -> Result<Handle, FileCallError> {
         let mut made = 0;
         self.checked("MPI_Type_create_resized", (self.functions.resized)(of, 0, bytes, &raw mut made))?;
@@ -311,7 +310,8 @@ impl FileLibrary {
         }
     }
 
-    /// Reads. `all`: the processes that opened the file do so together. The bytes that were read.
+    /// Reads, and returns the number of bytes read. With `all`, the call is collective over the
+    /// processes that opened the file.
     pub(in crate::mpi) fn read(
         &self,
         file: &File,
@@ -330,7 +330,7 @@ impl FileLibrary {
         self.moved(&status, (count, of), into.len())
     }
 
-    /// Writes, as [`read`](Self::read) reads.
+    /// Writes, with the same arguments as [`read`](Self::read).
     pub(in crate::mpi) fn write(
         &self,
         file: &File,
@@ -349,7 +349,7 @@ impl FileLibrary {
         self.moved(&status, (count, of), from.len())
     }
 
-    /// The offset, the count and the type that a call passes to move a buffer of `bytes` bytes.
+    /// Returns the offset, the count and the type for a call that moves a buffer of `bytes` bytes.
     fn elements(
         &self,
         file: &File,
@@ -363,14 +363,14 @@ impl FileLibrary {
                 Ok((0, records, strides.memory))
             }
             (Place::Strided(_), _) => {
-                let reason = "the file shows other records".to_owned();
+                let reason = "the file's view has records of another size".to_owned();
                 Err(FileCallError { call: CallError { function, reason }, errno: libc::EINVAL })
             }
         }
     }
 
-    /// The bytes that a status says were moved, of so many of a type with so many bytes of memory. Of nothing, libraries leave it as
-    /// it was.
+    /// Returns the number of bytes that a call moved, from its status. `count` elements of type `of` were requested,
+    /// each with `bytes` bytes of memory. For a count of zero, libraries leave the status untouched.
     fn moved(&self, status: &Status, (count, of): (c_int, Handle), bytes: usize) -> Result<u64, FileCallError> {
         let counted = |of: Handle| {
             let mut moved = 0;
@@ -384,19 +384,19 @@ impl FileLibrary {
         if of == self.abi.byte {
             return Ok(counted(of)?.unwrap_or(0).min(bytes));
         }
-        // There is no number of whole records where one was moved in part.
+        // MPI gives no count of whole records if one was moved in part: count bytes instead.
         match counted(of)? {
             Some(records) => Ok(records.min(count as u64) * bytes),
             None => Ok(counted(self.abi.byte)?.unwrap_or(0)),
         }
     }
 
-    /// Makes durable what was written. All processes that opened the file do.
+    /// Makes written data durable. Collective over the processes that opened the file.
     pub(in crate::mpi) fn sync(&self, file: &File) -> Result<(), FileCallError> {
         self.checked("MPI_File_sync", (self.functions.sync)(file.handle))
     }
 
-    /// Closes a file. All processes that opened it do.
+    /// Closes a file. Collective over the processes that opened it.
     pub(in crate::mpi) fn close(&self, file: File) -> Result<(), FileCallError> {
         if let Some(Strides { memory, file, .. }) = file.strides {
             self.free([memory, file]);
@@ -406,33 +406,34 @@ impl FileLibrary {
     }
 }
 
-/// What is moved of a file.
+/// Target of a transfer in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::mpi) enum Place {
-    /// What lies here, bytes.
+    /// The bytes at this offset.
     At(i64),
-    /// So many of the records that [`show_strided`](FileLibrary::show_strided) shows, each from and to the same memory.
+    /// This number of records of the view that [`show_strided`](FileLibrary::show_strided) set, all to
+    /// or from the same memory.
     Strided(c_int),
 }
 
-/// How much of a hint's value is read, bytes: as much as Open MPI allows.
+/// Maximum length of a hint's value, in bytes: Open MPI's limit.
 const VALUE_MAX: c_int = 255;
 
-/// What a library wrote, up to its zero.
+/// Converts a C string that a library wrote, up to its zero.
 fn text_of(written: &[c_char]) -> String {
     let bytes: Vec<u8> = written.iter().map(|&byte| byte as u8).take_while(|&byte| byte != 0).collect();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The blocks of a file that a process sees.
+/// The blocks of a file in a process's view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::mpi) struct FileBlocks {
-    /// Where the first one lies, bytes.
+    /// Offset of the first block, bytes.
     pub(in crate::mpi) first: i64,
-    /// Bytes of a record.
+    /// Bytes in a record.
     pub(in crate::mpi) record: c_int,
-    /// Records of a block.
+    /// Number of records in a block.
     pub(in crate::mpi) records: c_int,
-    /// From a block to the next, bytes.
+    /// Distance between the starts of two blocks, bytes.
     pub(in crate::mpi) stride: isize,
 }

@@ -1,56 +1,54 @@
-//! One fault for each case, by tables: what goes wrong, and when, is data. The server knows which case runs by the directory that is made
-//! for it, so that a whole run has another fault in each of its cases.
+//! One fault for each case, by tables: the kind and the time of a fault are data. The server recognizes the running
+//! case by the directory that is made for it, so that a whole run has a different fault in each of its cases.
 
 use crate::sys::Stat;
 use std::collections::HashMap;
 
-/// What goes wrong in a case.
+/// A fault in a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// A request is answered wrongly: an error with success or another error, success with an error. From then on, `errno` is not
-    /// answered any more, but another.
+    /// Answers a request wrongly: an error with success or another error, success with an error. From then on, the
+    /// answer `errno` is replaced by another one.
     Answer {
-        /// Of this kind,
         opcode: u32,
-        /// which request of the case, from 0.
+        /// Number of the request within its kind and case, from 0.
         nth: usize,
-        /// The errno of its right answer, 0 for success.
+        /// Errno of its right answer; 0 for success.
         right: i32,
-        /// What is not answered.
+        /// The answer to avoid.
         errno: i32,
     },
-    /// What a file's attributes say is wrong.
+    /// Reports a wrong attribute of a file.
     Attribute {
-        /// The file, by the first name that it had in the case.
+        /// The file, by its first name in the case.
         name: Vec<u8>,
-        /// What of it.
         field: Field,
-        /// How.
+        /// The way in which it is wrong.
         how: Wrong,
     },
-    /// Who is asked for as this user sees another mode of the file `f` where it has this one, and nobody's owner where that is in the way.
+    /// Shows this user another mode of the file `f` while it has this one, and optionally another owner.
     Mode {
-        /// The user.
+        /// User that sees the wrong mode.
         user: u32,
-        /// The mode that it has.
+        /// Real mode of the file.
         mode: u32,
-        /// The mode that is answered.
+        /// Reported mode of the file.
         answered: u32,
-        /// Another owner, where one is answered.
+        /// Reported owner, if it differs.
         owner: Option<u32>,
     },
-    /// The user sees another owner of the directory `d` and of the file `f` in it where they have these.
+    /// Shows the user other owners of the directory `d` and of the file `f` in it while they have these.
     Owners {
-        /// The user.
+        /// User that sees the wrong owners.
         user: u32,
-        /// Of the directory, then of the file.
+        /// Real owners of the directory and of the file.
         have: [u32; 2],
-        /// What is answered.
+        /// Reported owners, in the same order.
         answered: [u32; 2],
     },
 }
 
-/// A part of a file's attributes.
+/// An attribute of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Field {
     Access,
@@ -63,94 +61,91 @@ pub(crate) enum Field {
 }
 
 impl Field {
-    /// All.
     pub(crate) const ALL: [Field; 7] =
         [Field::Access, Field::Modification, Field::Change, Field::Links, Field::Mode, Field::Owner, Field::Size];
 
-    /// By how much it is wrong.
+    /// Returns the difference to the right value.
     fn step(self) -> i128 {
         match self {
             Field::Access | Field::Modification | Field::Change => 1_000_000_000,
-            // S_ISVTX, which nothing here adds by itself.
+            // S_ISVTX, which nothing here sets by itself.
             Field::Mode => 0o1000,
             Field::Links | Field::Owner | Field::Size => 1,
         }
     }
 }
 
-/// What is wrong with it.
+/// The way in which an attribute is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wrong {
-    /// The last change of it is left out: so many values were seen in a run without faults.
+    /// Its last change is missing. `values` is the number of distinct values in a run without faults.
     Frozen { values: usize },
-    /// From this answer on it has changed although nothing changes it.
+    /// From this answer on it has changed, although nothing changes it.
     Shifted { from: usize },
-    /// It is long past from the start.
+    /// It is far in the past from the start.
     Early,
 }
 
-/// A request of a case without faults: what was asked, and the errno of the answer, 0 for success.
+/// A request of a case without faults, and the errno of the answer; 0 for success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub opcode: u32,
     pub errno: i32,
 }
 
-/// Values of one part of a file's attributes in a case.
+/// Values of one attribute of a file in a case.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Values {
-    /// Each as often as it changed.
+    /// Distinct values, in order of change.
     pub distinct: Vec<i128>,
-    /// Answers that had it.
+    /// Number of answers that contained it.
     pub answers: usize,
 }
 
-/// The case that runs.
 struct Current {
     case: usize,
     name: Vec<u8>,
-    /// Requests that were answered.
     count: usize,
-    /// The same by kind.
+    /// Number of answered requests by kind.
     of_kind: HashMap<u32, usize>,
-    /// An answer was wrong.
+    /// Whether an answer was wrong.
     is_wrong: bool,
-    /// How often its directory was looked up: at its start, and at its end.
+    /// Number of lookups of its directory: at its start, and at its end.
     lookups: u32,
     values: HashMap<(Vec<u8>, Field), Values>,
 }
 
-/// The faults of a run, and what was asked in it.
+/// The faults of a run, and the requests in it.
 #[derive(Default)]
 pub(crate) struct Faults {
-    /// By case.
+    /// Faults by case.
     pub of_case: HashMap<usize, Vec<Fault>>,
-    /// What was asked, by case.
+    /// Requests by case.
     pub seen: HashMap<usize, Vec<Seen>>,
-    /// What was answered of files' attributes, by case.
+    /// Attributes in answers, by case.
     pub values: HashMap<usize, HashMap<(Vec<u8>, Field), Values>>,
     current: Option<Current>,
 }
 
 const LOOKUP: u32 = 1;
 const MKDIR: u32 = 9;
-/// Requests that come when the kernel likes: FORGET, RELEASE, FLUSH, RELEASEDIR, INTERRUPT, BATCH_FORGET.
+/// Requests that arrive at arbitrary times: FORGET, RELEASE, FLUSH, RELEASEDIR, INTERRUPT, BATCH_FORGET.
 const UNCOUNTED: [u32; 6] = [2, 18, 25, 29, 36, 42];
 /// Requests whose answer has no content: UNLINK, RMDIR, RENAME, SETXATTR, REMOVEXATTR, ACCESS, FALLOCATE, RENAME2.
 const BARE: [u32; 8] = [10, 11, 12, 21, 24, 34, 43, 45];
 
-/// What is to be answered in place of what is right.
+/// Replacement for a right answer.
 pub(crate) enum Instead {
-    /// This, and nothing is done.
+    /// Answer this without executing the request.
     Nothing(Result<Vec<u8>, i32>),
-    /// What is right, but for this error.
+    /// Execute the request, but never answer this error.
     Not(i32),
-    /// What is right.
+    /// Answer correctly.
     Right,
 }
 
 impl Faults {
-    /// Before a request is answered.
+    /// Called before a request is answered.
     pub(crate) fn before(&mut self, opcode: u32, name: &[u8]) -> Instead {
         if opcode == LOOKUP
             && let Some(current) = &mut self.current
@@ -184,7 +179,7 @@ impl Faults {
         Instead::Right
     }
 
-    /// After it: a directory that is made for a case begins that case.
+    /// Called after a request: making a directory for a case begins that case.
     pub(crate) fn after(&mut self, opcode: u32, name: &[u8], answer: &Result<Vec<u8>, i32>) {
         let number = name.strip_prefix(b"case-").and_then(|number| std::str::from_utf8(number).ok());
         if opcode == MKDIR
@@ -211,7 +206,7 @@ impl Faults {
         *current.of_kind.entry(opcode).or_default() += 1;
         if self.of_case.is_empty() {
             let seen = self.seen.entry(current.case).or_default();
-            // A case that is repeated is seen once.
+            // A repeated case is recorded once.
             if seen.len() < current.count {
                 seen.push(Seen { opcode, errno: answer.as_ref().err().copied().unwrap_or(0) });
             }
@@ -226,7 +221,8 @@ impl Faults {
         }
     }
 
-    /// What is answered of a file: `parent` is what its directory is called, and `beside` the owners of that directory and of its file `f`.
+    /// Modifies the reported attributes of a file: `parent` is the name of its directory, and `beside` the owners of
+    /// that directory and of its file `f`.
     pub(crate) fn attributes(
         &mut self,
         stat: &mut Stat,

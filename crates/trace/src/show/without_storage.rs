@@ -1,4 +1,4 @@
-//! Counts ops on files without storage, such as `/dev/null`, apart from the load.
+//! Counts ops on files without storage, such as `/dev/null`, separately from the load.
 
 use crate::names::Names;
 use crate::record::Record;
@@ -7,42 +7,42 @@ use crate::record::Record;
 const DEVICES: [&str; 7] =
     ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/console"];
 
-/// Directories of files that the kernel makes up.
+/// Directories of files that the kernel generates.
 const DIRECTORIES: [&str; 3] = ["/dev/pts/", "/proc/", "/sys/"];
 
-/// Files that a note names.
+/// Maximum number of files that a note names.
 const NAMED_MAX: usize = 3;
 
-fn is_apart(name: &str) -> bool {
+fn is_without_storage(name: &str) -> bool {
     DEVICES.contains(&name) || DIRECTORIES.iter().any(|directory| name.starts_with(directory))
 }
 
 /// Counts of ops that the sheet leaves out.
 #[derive(Debug, Default)]
-pub(super) struct Apart {
-    /// Of each file by its number: whether it is one of these.
+pub(super) struct WithoutStorage {
+    /// For each file number: whether the file has no storage.
     files: Vec<bool>,
     ops: u64,
     bytes: u64,
     names: Vec<String>,
 }
 
-impl Apart {
-    /// Learns the names of files that are new.
-    pub(super) fn know(&mut self, names: &Names) {
+impl WithoutStorage {
+    /// Learns the names of new files.
+    pub(super) fn add_names(&mut self, names: &Names) {
         for name in names.files().iter().skip(self.files.len()) {
             let name = name.to_string();
-            let is_apart = is_apart(&name);
-            self.files.push(is_apart);
-            if is_apart && self.names.len() <= NAMED_MAX && !self.names.contains(&name) {
+            let is_without_storage = is_without_storage(&name);
+            self.files.push(is_without_storage);
+            if is_without_storage && self.names.len() <= NAMED_MAX && !self.names.contains(&name) {
                 self.names.push(name);
             }
         }
     }
 
     /// Counts a record of such a file. Returns `false` for all others.
-    pub(super) fn takes(&mut self, record: &Record) -> bool {
-        if !self.files.get(record.file as usize).is_some_and(|is_apart| *is_apart) {
+    pub(super) fn count(&mut self, record: &Record) -> bool {
+        if !self.files.get(record.file as usize).is_some_and(|is_without_storage| *is_without_storage) {
             return false;
         }
         self.ops += 1;
@@ -78,14 +78,14 @@ impl Apart {
 mod tests {
     use super::*;
 
-    // Protects: names that only begin alike are files.
+    // Protects: files whose names only begin alike are not left out.
     #[test]
-    fn devices_without_a_medium_are_apart() {
+    fn devices_without_a_medium_are_left_out() {
         for name in ["/dev/null", "/dev/zero", "/proc/self/maps", "/sys/block/sda/stat", "/dev/pts/3"] {
-            assert!(is_apart(name), "{name}");
+            assert!(is_without_storage(name), "{name}");
         }
         for name in ["/dev/nullx", "/dev/sda", "/process", "/data/dev/null", "null", ""] {
-            assert!(!is_apart(name), "{name}");
+            assert!(!is_without_storage(name), "{name}");
         }
     }
 }
