@@ -1,4 +1,4 @@
-//! Counts that the study file states, and what was counted.
+//! Counts that the study file expects, and the measured counts.
 
 use crate::document::{ColumnHead, ReportPart, ReportTable};
 use crate::style::Ink;
