@@ -195,7 +195,7 @@ pub(crate) fn markdown(parts: &[ReportPart], images: &str) -> String {
                 page.push_str(&format!(
                     "### {title}\n\n![{alt}]({images}/{}.svg)\n\n{}\n\n",
                     chart.name,
-                    escaped(&chart.says)
+                    escaped(&chart.caption)
                 ));
             }
         }

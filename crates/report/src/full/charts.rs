@@ -113,8 +113,8 @@ pub(super) fn forest(title: &str, better: &str, band: Option<f64>, rows: Vec<For
     Chart {
         name: "verdicts".to_owned(),
         title: title.to_owned(),
-        says: format!(
-            "Each line is the interval of a ratio: 95 %, unless it says otherwise. Disc: better, diamond: worse, square: equivalent, triangle: cannot tell, \
+        caption: format!(
+            "Each line is the interval of a ratio: 95 %, unless it caption otherwise. Disc: better, diamond: worse, square: equivalent, triangle: cannot tell, \
              cross: no verdict asked.{band_says}{left_out}"
         ),
         alt: format!("{title}. {}.", wording.join("; ")),
@@ -164,9 +164,9 @@ mod tests {
         let labels: Vec<&str> = drawn.rows.iter().map(|row| row.label.as_str()).collect();
         assert_eq!(labels.len(), FOREST_ROWS_MAX);
         assert_eq!((labels[0], labels[38], labels[39]), ("row 0", "row 38", "row 99"));
-        assert!(chart.says.ends_with("These are the 40 clearest of 100; the tables have all."), "{}", chart.says);
+        assert!(chart.caption.ends_with("These are the 40 clearest of 100; the tables have all."), "{}", chart.caption);
         let few = forest("b against a", "better", None, (0..40).map(row).collect());
-        assert!(!few.says.contains("clearest"), "{}", few.says);
+        assert!(!few.caption.contains("clearest"), "{}", few.caption);
     }
 
     #[test]

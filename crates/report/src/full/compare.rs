@@ -166,7 +166,7 @@ fn bars(comparison: &Comparison, numbers: &TidyTable) -> Vec<Chart> {
         charts.push(Chart {
             name: slug(&title),
             title,
-            says: if has_runs {
+            caption: if has_runs {
                 "Geometric means; each dot is a run. The interval is that of one side alone: sides are compared by the ratios above."
             } else {
                 "Geometric means of each side. Sides are compared by the ratios above."

@@ -36,7 +36,7 @@ pub(super) fn ecdf(name: &str, title: &str, axis: &Axis, samples: &[(&str, &[f64
     Some(Chart {
         name: format!("runs-{}", slug(name)),
         title: title.to_owned(),
-        says: "Share of runs below each value: steep where runs agree, with a second rise if there are two modes."
+        caption: "Share of runs below each value: steep where runs agree, with a second rise if there are two modes."
             .to_owned(),
         alt: format!("{title}. {}.", samples.iter().map(describe).collect::<Vec<_>>().join("; ")),
         body: Body::Lines(Lines {

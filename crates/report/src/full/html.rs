@@ -21,7 +21,7 @@ enum HtmlPart {
     Text { class: &'static str, text: String },
     List(Vec<HtmlItem>),
     Table { name: String, head: Vec<HtmlCell>, rows: Vec<Vec<HtmlCell>> },
-    Figure { title: String, says: String, wide: String, narrow: String },
+    Figure { title: String, caption: String, wide: String, narrow: String },
 }
 
 struct HtmlItem {
@@ -79,7 +79,7 @@ fn part(part: &ReportPart) -> HtmlPart {
         ReportPart::Facts(facts) => table(&fact_table(facts)),
         ReportPart::Chart(chart) => HtmlPart::Figure {
             title: chart.title.clone(),
-            says: chart.says.clone(),
+            caption: chart.caption.clone(),
             wide: chart.inline(WIDE),
             narrow: chart.inline(NARROW),
         },

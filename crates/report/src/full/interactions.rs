@@ -141,7 +141,7 @@ fn chart(
     let over = if slices.iter().all(Vec::is_empty) { ", over all other factors" } else { "" };
     Some(Chart {
         name: format!("together-{}", slug(&title)),
-        says: format!(
+        caption: format!(
             "Geometric means with 95 % intervals over plots (over runs where there is only one){over}. Parallel lines: the \
              factors act independently. Lines that cross or diverge: the effect of one depends on the other."
         ),

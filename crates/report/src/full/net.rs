@@ -109,7 +109,7 @@ fn rows(series: &[Network]) -> ReportTable {
 fn charts(series: &[Network]) -> Vec<Chart> {
     let at = |net: &Network| net.started_at.parse::<Timestamp>().ok().map(|at| at.as_nanosecond() as f64);
     let Some(begin) = series.first().and_then(at) else { return Vec::new() };
-    let chart = |title: &str, says: &str, format: Format, scale: Scale, names: &[&str]| {
+    let chart = |title: &str, caption: &str, format: Format, scale: Scale, names: &[&str]| {
         let curve = |name: &&str| {
             let of: Figure = FIGURES.iter().find(|figure| figure.0 == *name)?.1;
             let point = |net: &Network| Some(Point { x: at(net)? - begin, y: of(net), interval: None });
@@ -128,14 +128,14 @@ fn charts(series: &[Network]) -> Vec<Chart> {
         let y = Axis { title: title.to_owned(), format, scale };
         let panels = vec![Panel { y, height: 180.0, series: curves.clone() }];
         let body = Body::Lines(Lines { x, x_names: Vec::new(), panels, marks: Vec::new() });
-        let (name, title, says) = (slug(title), title.to_owned(), says.to_owned());
-        (!curves.is_empty()).then_some(Chart { name, title, says, alt, body })
+        let (name, title, caption) = (slug(title), title.to_owned(), caption.to_owned());
+        (!curves.is_empty()).then_some(Chart { name, title, caption, alt, body })
     };
-    let says_gap = "A gap is a measurement that could not be made.";
+    let gap_note = "A gap is a measurement that could not be made.";
     [
         chart(
             "Throughput",
-            &format!("What the receiver counted in each direction. {says_gap}"),
+            &format!("What the receiver counted in each direction. {gap_note}"),
             Format::Bits,
             Scale::FromZero,
             &["receive", "send"],

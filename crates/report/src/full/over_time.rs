@@ -146,25 +146,25 @@ fn series(phase: &PhaseOverTime<'_>, checks: &[Finding]) -> Chart {
     panels.extend(lanes);
     let marks = marks(phase.name, checks);
     let group = phase.intervals.len().div_ceil(POINTS_MAX);
-    let mut says = match group {
+    let mut caption = match group {
         0 | 1 => "One point per second.".to_owned(),
         group => format!("A point is the mean of {group} seconds, and the largest of their percentiles."),
     };
     if has_lanes {
-        says.push_str(" Below the load: activity of its devices and the machine, including all other I/O.");
+        caption.push_str(" Below the load: activity of its devices and the machine, including all other I/O.");
     }
     if !marks.is_empty() {
-        says.push_str(" A line with a code: a finding, at the time it became true.");
+        caption.push_str(" A line with a code: a finding, at the time it became true.");
     }
     if left_out > 0 {
-        says.push_str(&format!(" {left_out} devices that moved less are left out."));
+        caption.push_str(&format!(" {left_out} devices that moved less are left out."));
     }
     let found: Vec<String> =
         marks.iter().map(|mark| format!(" At {}: {}", Format::Time.text(mark.at), mark.label)).collect();
     Chart {
         name: format!("time-{}", slug(phase.name)),
         title: format!("{} over time", phase.name),
-        says,
+        caption,
         alt: format!(
             "{} over {} s: from {} to {} in a second.{}",
             phase.name,
@@ -283,13 +283,13 @@ fn latency_map(phase: &str, columns: &[LatencyColumn], kind: OpKind) -> Chart {
     Chart {
         name: format!("latency-time-{}-{}", slug(phase), kind.name()),
         title: format!("{name}: latency over time"),
-        says: "Darker cells have more ops of that latency at that time. Two bands are two modes; a gap is a stall."
+        caption: "Darker cells have more ops of that latency at that time. Two bands are two modes; a gap is a stall."
             .to_owned(),
         alt: format!(
             "{name}: service times over time, all between {} and {}. {}",
             Format::Time.text(ends.0.min(ends.1)),
             Format::Time.text(ends.1),
-            shown.last().map_or(String::new(), |last| format!("Last: {}.", last.says))
+            shown.last().map_or(String::new(), |last| format!("Last: {}.", last.hover_text))
         ),
         body: Body::Density(Density {
             x: Axis {
@@ -323,7 +323,7 @@ fn density_column(column: &LatencyColumn, kind: OpKind) -> Option<DensityColumn>
         Some(Format::Time.text(bucket_range(of.bucket)?.1 as f64))
     };
     let from = column.start_ns as f64;
-    let says = format!(
+    let hover_text = format!(
         "from {}: {} ops, half of them within {}, 99 % within {}",
         if from > 0.0 { Format::Time.text(from) } else { "the start".to_owned() },
         Format::Count.text(all as f64),
@@ -333,7 +333,7 @@ fn density_column(column: &LatencyColumn, kind: OpKind) -> Option<DensityColumn>
     Some(DensityColumn {
         from,
         to: from + column.length_ns as f64,
-        says,
+        hover_text,
         cells: counts.iter().filter_map(cell).collect(),
     })
 }
@@ -427,7 +427,7 @@ mod tests {
                 ("Devices: busy", 240, Some(0.5))
             ]
         );
-        assert!(chart.says.contains("the mean of 360 seconds"), "{}", chart.says);
+        assert!(chart.caption.contains("the mean of 360 seconds"), "{}", chart.caption);
     }
 
     // Protects: the map shows rates, so that a short last column is not paler than its load was.
@@ -447,6 +447,6 @@ mod tests {
         let rates: Vec<f64> = density.columns.iter().map(|column| column.cells[0].value).collect();
         assert_eq!(rates, [100.0; 4]);
         assert!(density.columns[0].cells[0].from <= 1e5 && density.columns[0].cells[0].to > 1e5);
-        assert!(density.columns[0].says.starts_with("from the start: 100 ops, half of them within 115"));
+        assert!(density.columns[0].hover_text.starts_with("from the start: 100 ops, half of them within 115"));
     }
 }

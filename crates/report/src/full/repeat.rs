@@ -165,7 +165,7 @@ fn convergence(result: &RoundsResult, figure: Figure) -> Option<Chart> {
     Some(Chart {
         name: format!("rounds-{}", figure.name()),
         title: format!("{} by round", title(figure)),
-        says: "One curve per phase; if there are many, only phases that only write.".to_owned(),
+        caption: "One curve per phase; if there are many, only phases that only write.".to_owned(),
         alt: format!("{} of {} phases by round. {}", title(figure), shown.len(), result.verdict_note),
         body: Body::Lines(Lines {
             x: rounds_axis(),
@@ -204,7 +204,7 @@ fn window_chart(result: &RoundsResult, tracked: &TrackedRounds) -> Option<Chart>
     Some(Chart {
         name: format!("window-{}-{}", super::charts::slug(&tracked.phase), tracked.figure.name()),
         title: format!("Steady-state window: {} of {}", title(tracked.figure), tracked.phase),
-        says: format!(
+        caption: format!(
             "Rounds {first} to {last} with their mean, the line fitted through them, and the allowed range around the mean."
         ),
         alt: format!("{} of {} in rounds {first} to {last}: {steady}.", title(tracked.figure), tracked.phase),
@@ -239,7 +239,7 @@ fn by_size(result: &RoundsResult, figure: Figure) -> Vec<Chart> {
     let curves = Chart {
         name: format!("size-{}", figure.name()),
         title: format!("{} by size of op", title(figure)),
-        says: "One curve per mix of reads and writes.".to_owned(),
+        caption: "One curve per mix of reads and writes.".to_owned(),
         alt: alt.clone(),
         body: Body::Lines(Lines {
             x: Axis { title: "Size of op".to_owned(), format: Format::Bytes, scale: Scale::Log },
@@ -255,7 +255,7 @@ fn by_size(result: &RoundsResult, figure: Figure) -> Vec<Chart> {
     let heat = Chart {
         name: format!("matrix-{}", figure.name()),
         title: format!("{} by size of op and mix", title(figure)),
-        says: "Darker is more.".to_owned(),
+        caption: "Darker is more.".to_owned(),
         alt,
         body: Body::Heat(Heat {
             x: mixes.iter().map(|read| mix(*read)).collect(),
@@ -292,7 +292,7 @@ fn response_curve(result: &LadderResult) -> Option<Chart> {
     Some(Chart {
         name: "response-by-load".to_owned(),
         title: "Response time by load".to_owned(),
-        says: "Each point is a load.".to_owned(),
+        caption: "Each point is a load.".to_owned(),
         alt: format!("Response time by load. {}", result.verdict_note),
         body: Body::Lines(Lines {
             x: Axis { title: "Achieved rate".to_owned(), format: Format::Ops, scale: Scale::FromZero },

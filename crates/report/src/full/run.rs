@@ -213,7 +213,7 @@ fn rates(result: &RunResult, runs: usize) -> Vec<Chart> {
         Some(Chart {
             name: slug(title),
             title: title.to_owned(),
-            says: if runs > 1 { format!("Medians of {runs} runs.") } else { "One run: no intervals.".to_owned() },
+            caption: if runs > 1 { format!("Medians of {runs} runs.") } else { "One run: no intervals.".to_owned() },
             alt: format!("{title}: {}.", wording.join(", ")),
             body: Body::Bars(Bars {
                 axis: Axis { title: String::new(), format, scale: Scale::FromZero },
@@ -267,7 +267,7 @@ fn percentiles(result: &RunResult) -> Vec<Chart> {
         Chart {
             name: "latency".to_owned(),
             title: "Latency by percentile".to_owned(),
-            says: "To the right are the slowest ops, each step ten times as rare. Service counts from the start of an op, response from \
+            caption: "To the right are the slowest ops, each step ten times as rare. Service counts from the start of an op, response from \
                    when it was due."
                 .to_owned(),
             alt: format!("Latency by percentile. {}.", wording.join("; ")),

@@ -136,7 +136,7 @@ fn chart((work, phase, metric, values): &(&str, &str, Metric, Vec<&RunNumber<'_>
     Chart {
         name: format!("history-{}-{}", slug(&name), slug(&metric.to_string())),
         title: format!("{name} {metric}"),
-        says: format!(
+        caption: format!(
             "{}, in time order, from {} to {} UTC; {wording}.",
             if numbers.len() > POINTS_MAX {
                 "Means of neighbouring runs, with their minimum and maximum"

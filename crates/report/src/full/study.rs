@@ -224,7 +224,7 @@ fn level_chart(
     Some(Chart {
         name: format!("by-{}-{}", slug(&report.by), slug(&metric.to_string())),
         title: format!("{metric} by {}", report.by),
-        says: format!(
+        caption: format!(
             "Geometric means with 95 % intervals over plots (over runs where there is only one); each dot is a run.{warned}"
         ),
         alt: format!("{metric} by {}. {}.", report.by, wording.join("; ")),
@@ -267,7 +267,7 @@ fn effects(table: &EffectTable) -> Option<Chart> {
     Some(Chart {
         name: format!("effects-{}-{}", slug(&table.workload), slug(&table.metric.to_string())),
         title: title.clone(),
-        says: "Right of 1: the level is better than the factor's first, averaged over all other factors. With ×: how many times larger one \
+        caption: "Right of 1: the level is better than the factor's first, averaged over all other factors. With ×: how many times larger one \
                effect is at the other's level. Not corrected for their number: effects are no verdicts."
             .to_owned(),
         alt: format!("{title}. {}.", wording.join("; ")),

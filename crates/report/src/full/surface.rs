@@ -75,7 +75,7 @@ fn charts(result: &RunResult, test: &str, cells: &[Cell<'_>]) -> Vec<Chart> {
     let heat = Chart {
         name: format!("surface-{}", slug(test)),
         title: format!("{test} by size of file and of record"),
-        says: match behind {
+        caption: match behind {
             Some(_) => "Dark is fast. Files below the line are as large as memory or larger.",
             // The machine of an imported file is unknown.
             None if ram_bytes == 0 => "Dark is fast. The machine's memory size is unknown.",
@@ -108,7 +108,7 @@ fn charts(result: &RunResult, test: &str, cells: &[Cell<'_>]) -> Vec<Chart> {
     let curves = Chart {
         name: format!("records-{}", slug(test)),
         title: format!("{test} by size of record"),
-        says: "One curve per file size; if there are many, the largest files.".to_owned(),
+        caption: "One curve per file size; if there are many, the largest files.".to_owned(),
         alt,
         body: Body::Lines(Lines {
             x: Axis { title: "Size of record".to_owned(), format: Format::Bytes, scale: Scale::Log },

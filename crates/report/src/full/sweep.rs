@@ -166,7 +166,7 @@ fn by_level(sweep: &Sweep, key: SweepKey, curves: &[&SweepCurve]) -> Chart {
     Chart {
         name: format!("by-{}", key.name()),
         title: format!("{} by {}", sweep.phase, key.name()),
-        says: format!("Geometric means over runs with 95 % intervals.{memory}"),
+        caption: format!("Geometric means over runs with 95 % intervals.{memory}"),
         alt: format!("{} by {}. {}{memory}", sweep.phase, key.name(), sweep.verdict_note),
         body: Body::Lines(Lines {
             x: Axis { title: key.name().to_owned(), format: level_format(key), scale },
@@ -248,7 +248,7 @@ fn knee(key: SweepKey, curves: &[&SweepCurve]) -> Option<Chart> {
     Some(Chart {
         name: format!("load-{}", slug(key.name())),
         title: "Latency by achieved rate".to_owned(),
-        says: "Each point is a level. Beyond the knee, latency grows faster than the rate.".to_owned(),
+        caption: "Each point is a level. Beyond the knee, latency grows faster than the rate.".to_owned(),
         alt: format!("Latency by achieved rate. {wording}"),
         body: Body::Lines(Lines {
             x: Axis { title: "Achieved rate".to_owned(), format: Format::Ops, scale: Scale::FromZero },

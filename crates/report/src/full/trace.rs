@@ -70,11 +70,11 @@ fn tables(sheet: &Sheet) -> Vec<(&'static str, ReportTable)> {
     found
 }
 
-fn chart(title: &str, says: &str, alt: String, x: Axis, panel: Panel) -> Chart {
+fn chart(title: &str, caption: &str, alt: String, x: Axis, panel: Panel) -> Chart {
     Chart {
         name: slug(title),
         title: title.to_owned(),
-        says: says.to_owned(),
+        caption: caption.to_owned(),
         alt: format!("{title}. {alt}."),
         body: Body::Lines(Lines { x, x_names: Vec::new(), panels: vec![panel], marks: Vec::new() }),
     }
@@ -131,8 +131,8 @@ fn shares(title: &str, format: Format, curves: Vec<(&str, &Histogram)>) -> Optio
     let series: Vec<Series> = curves.iter().map(series).collect();
     let is_there = !series.is_empty();
     let panel = Panel { y: axis("Share of ops", Format::Share, Scale::FromZero), height: 150.0, series };
-    let says = "The share of ops up to each value.";
-    is_there.then(|| chart(title, says, alt, axis(title, format, Scale::Log), panel))
+    let caption = "The share of ops up to each value.";
+    is_there.then(|| chart(title, caption, alt, axis(title, format, Scale::Log), panel))
 }
 
 /// Draws durations of ops: in one chart for one recording, in a chart for each kind for two.
@@ -167,6 +167,7 @@ fn misses(names: &[&str], sheets: &[&Sheet]) -> Option<Chart> {
     };
     let alt = series.iter().filter_map(describe).collect::<Vec<_>>().join("; ");
     let panel = Panel { y: axis("Misses", Format::Share, Scale::FromZero), height: 150.0, series };
-    let says = "The share of accesses to blocks of 4 KiB that a cache of this size would miss (LRU).";
-    is_there.then(|| chart("Misses of a cache", says, alt, axis("Size of the cache", Format::Bytes, Scale::Log), panel))
+    let caption = "The share of accesses to blocks of 4 KiB that a cache of this size would miss (LRU).";
+    is_there
+        .then(|| chart("Misses of a cache", caption, alt, axis("Size of the cache", Format::Bytes, Scale::Log), panel))
 }

@@ -193,7 +193,7 @@ fn in_unit(title: &str, format: ValueFormat) -> String {
 
 fn one_chart(sheet: &mut Sheet<'_>, description: &Description) -> Result<(), WorkbookError> {
     sheet.text(0, 0, &description.title, &bold())?;
-    sheet.text(1, 0, &description.says, &plain())?;
+    sheet.text(1, 0, &description.caption, &plain())?;
     sheet.widths(0, 0, TEXT_COLUMN)?;
     sheet.widths(1, 15, 14.0)?;
     match &description.body {
