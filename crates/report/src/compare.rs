@@ -147,8 +147,8 @@ fn numbers(comparison: &Comparison, workloads: &[WorkloadTitle], style: &Style) 
     text
 }
 
-/// Formats the slowest ops of both sides, which rates and a p99 do not show: `random-read read  p99.9 0.91 ms | 0.92
-/// ms  slowest 2.1 ms | 200 ms`.
+/// Formats the slowest ops of both sides, which rates and a p99 do not show, such as
+/// `random-read read  p99.9 0.91 ms | 0.92 ms  slowest 2.1 ms | 200 ms`.
 fn tails(tails: &[Tail], style: &Style) -> String {
     let column = |title: &str, align, hide_order, cell: &dyn Fn(&Tail) -> String| Column {
         title: title.to_owned(),

@@ -306,7 +306,7 @@ pub struct ConditionedResult<'a> {
     #[serde(flatten)]
     /// The result of the run.
     pub result: Cow<'a, RunResult>,
-    /// Outcomes of the `--assert` options, in their order.
+    /// Outcomes of all `--assert` options.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assertions: Vec<Asserted>,
     /// Steadiness of the phases that should run until they are steady.

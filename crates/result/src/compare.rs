@@ -31,8 +31,8 @@ pub struct Comparison {
     pub confounded: bool,
     /// Seed of the order and of the ops.
     pub seed: u64,
-    /// Order of the sides, `A` and `B`, one string for each block: `["AB", "BA", …]`, and for two workloads `["ABBA",
-    /// …]` with two runs each. For stored runs without blocks, one string for each stretch of one side.
+    /// Order of the sides, `A` and `B`, one string for each block: `["AB", "BA", …]`. With two workloads, each has two
+    /// runs: `["ABBA", …]`. For stored runs without blocks, one string for each stretch of one side.
     pub order: Vec<String>,
     /// Ids of the runs, in execution order.
     pub runs: Vec<String>,

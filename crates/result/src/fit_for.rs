@@ -14,7 +14,7 @@ pub const FIT_FOR_SCHEMA: &str = "plumb.fit-for/1";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FitFor {
-    /// Name and version of this form: [`FIT_FOR_SCHEMA`].
+    /// Name and version of this form: `plumb.fit-for/1`.
     pub schema: String,
     /// Name of the use, such as `etcd`.
     #[serde(rename = "use")]
@@ -23,7 +23,7 @@ pub struct FitFor {
     pub workload: String,
     /// Path of the storage, as typed.
     pub path: String,
-    /// Start of the measurement, RFC 3339, UTC.
+    /// Time of the measurement, RFC 3339, UTC.
     pub measured_at: String,
     /// The answer over all limits together.
     pub answer: FitAnswer,

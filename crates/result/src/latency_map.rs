@@ -12,7 +12,7 @@ const SUB_BUCKET_BITS: u32 = 2;
 /// Largest number of columns in a map. Beyond it, neighbouring columns are joined.
 pub const COLUMNS_MAX: usize = 120;
 
-/// Latencies over time, in columns of equal length.
+/// Latencies over time, in columns of bounded number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LatencyMap {
     /// Columns in time order; each begins where the one before it ends.

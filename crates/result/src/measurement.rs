@@ -20,7 +20,7 @@ pub struct Measurement {
     pub phases: Vec<PhaseMeasurement>,
     /// Whether a signal ended the run early; the numbers were measured before it.
     pub interrupted: bool,
-    /// The error that ended the run after its first phase; the numbers were measured before it.
+    /// The error that ended the run after at least one phase; the numbers were measured before it.
     #[serde(default)]
     pub error: Option<String>,
 }
@@ -184,7 +184,7 @@ pub struct OpCounts {
     pub count: u64,
     /// Bytes moved by these ops.
     pub bytes: u64,
-    /// Median of the service time, ns; `None` if nothing completed.
+    /// Median of the service time, ns; `null` if nothing completed.
     pub p50_ns: Option<u64>,
     /// 99th percentile of the service time, ns.
     pub p99_ns: Option<u64>,
@@ -361,7 +361,7 @@ pub struct EndMeasurement {
 pub struct Fault {
     /// Kind of the op that failed.
     pub op: OpKind,
-    /// Path of the file. A path that is not UTF-8 is stored as [`crate::path_text`] quotes it.
+    /// Path of the file. A path that is not UTF-8 is quoted as in bash: `$'/mnt/d\xff'`.
     #[serde(serialize_with = "as_text")]
     pub path: PathBuf,
     /// Offset in the file, bytes.

@@ -18,7 +18,7 @@ pub struct Noise {
     pub note: String,
     /// Path of the place, as typed.
     pub place: String,
-    /// Start of the measurement, RFC 3339, UTC.
+    /// Time of the measurement, RFC 3339, UTC.
     pub measured_at: String,
     /// One floor for each workload and headline metric.
     pub floors: Vec<NoiseFloor>,

@@ -42,7 +42,7 @@ pub struct Environment {
     pub cpus: u32,
     /// Size of the memory, bytes.
     pub ram_bytes: u64,
-    /// Name of the hypervisor, or `none`; [`Seen::No`] if it cannot be determined.
+    /// Name of the hypervisor, or `none`; `no` with the reason if it cannot be determined.
     pub virtualisation: Seen<String>,
     /// Clock source that the kernel currently uses.
     pub clocksource: Seen<String>,
@@ -58,9 +58,9 @@ pub struct Environment {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CgroupLimits {
-    /// Memory limit, bytes; `None` if unlimited.
+    /// Memory limit, bytes; `null` if unlimited.
     pub memory_bytes: Option<u64>,
-    /// CPU quota in processors; `None` if unlimited.
+    /// CPU quota in processors; `null` if unlimited.
     pub cpus: Option<f64>,
     /// I/O limits as written in `io.max` or `blkio.throttle.*`, one line each.
     pub io: Vec<String>,
@@ -72,9 +72,9 @@ pub struct CgroupLimits {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TargetFacts {
-    /// Path of the target, as typed.
+    /// Path of the target that was examined.
     pub path: String,
-    /// The file system; [`Seen::No`] for a bare device, null or sim.
+    /// The file system; `no` with the reason for a bare device, null or sim.
     pub filesystem: Seen<FileSystem>,
     /// Block devices from the file system down to the leaves. The first one is the mounted device.
     pub stack: Vec<BlockLayer>,

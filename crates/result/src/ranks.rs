@@ -22,7 +22,7 @@ pub struct Ranks {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RankHost {
-    /// Host name, as the rank reported it.
+    /// Name of the host.
     pub name: String,
     /// Number of ranks on this host.
     pub ranks: u32,
@@ -49,7 +49,7 @@ pub struct RankSpread {
     pub first_done: RankDone,
     /// Time from the first start until half of the ranks had finished, ns.
     pub median_done_ns: u64,
-    /// The ranks that finished last, slowest first; at most [`SLOWEST_MAX`].
+    /// The ranks that finished last, slowest first; at most 8.
     pub slowest: Vec<RankDone>,
     /// Owner of the files that each rank read, if not the rank itself: `the next rank`, or `another host`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

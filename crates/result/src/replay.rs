@@ -39,7 +39,7 @@ pub struct DifferentOutcome {
 pub struct ReplayMeasurement {
     /// When ops were scheduled to start.
     pub timing: Timing,
-    /// Ordering rule between ops; `None` for block I/O from one queue.
+    /// Ordering rule between ops; `null` for block I/O from one queue.
     pub order: Option<ReplayOrder>,
     /// Number of threads that replayed it.
     pub threads: u32,
@@ -51,7 +51,7 @@ pub struct ReplayMeasurement {
     pub recorded_length_ns: u64,
     /// Time from the start of the first op to the start of the last in the replay, ns.
     pub replayed_length_ns: u64,
-    /// Total duration of all recorded ops, ns; `None` if some durations are unknown.
+    /// Total duration of all recorded ops, ns; `null` if some durations are unknown.
     pub recorded_busy_ns: Option<u64>,
     /// Number of ops that started.
     pub begun: u64,
@@ -289,7 +289,7 @@ pub enum FidelityUnit {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FidelityLine {
-    /// Name of the property, for people.
+    /// Name of the property that is compared.
     pub name: String,
     /// Host that the line is about; absent unless ranks of several hosts replayed the recording.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -20,7 +20,7 @@ pub struct StudyReport {
     pub schema: String,
     /// Id of the study, a UUIDv7.
     pub id: String,
-    /// Name of the study, from its file.
+    /// Name of the study.
     pub name: String,
     /// The question that the study asks.
     pub question: String,
@@ -336,9 +336,9 @@ pub struct StudySystem {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SystemFact {
-    /// Name of the fact: `machine`, `processor`, `memory`, `virtualisation`, `kernel`, `system`, `measured by`, `file
-    /// system`, `made with` (its features), `mount options`, `mount settings` (added by the kernel), `devices`, or a
-    /// program that built it, such as `mkfs.ext4`.
+    /// Name of the fact: `machine`, `processor`, `memory`, `virtualisation`, `kernel`, `system`, `measured by`,
+    /// `file system`, `made with` (its features), `mount options`, `mount settings` (added by the kernel), `devices`, or
+    /// a program that built it, such as `mkfs.ext4`.
     pub name: String,
     /// Values of the fact; several if provisionings or runs differ.
     pub values: Vec<String>,

@@ -30,8 +30,8 @@ use std::time::Duration;
 const FORMAT: u32 = 1;
 
 /// Whenever the number of waiting files reaches a multiple of this, the current run imports them. Listing the
-/// directory stays cheap, and no later command has to import thousands of files. Checking for a multiple avoids that
-/// files that cannot be imported make every run try.
+/// directory stays cheap, and no later command has to import thousands of files. Because only
+/// multiples trigger an import, files that cannot be imported do not make every run try again.
 const WAITING_MAX: usize = 128;
 
 /// Number of files imported per transaction; all of them are in memory until it is committed.
