@@ -226,7 +226,7 @@ fn finding(net: &Network) -> Option<String> {
         [false, false, _] => return None,
     };
     Some(format!(
-        "⚠ {what}: the rates are what they can do, and the network may carry more. Free processors at {fix}, or use --parallel."
+        "⚠ {what}: they limit the rates, and the network may carry more. Free processors at {fix}, or use --parallel."
     ))
 }
 

@@ -90,7 +90,7 @@ pub(crate) fn head(of: &RepeatedRuns, note: &str, verdict: RunVerdict, is_good: 
     };
     let mut parts = vec![ReportPart::Text(ink, note.to_owned())];
     if verdict == RunVerdict::Reject {
-        let text = "The checks rejected a run that these numbers rest on; see below.".to_owned();
+        let text = "The checks rejected a run that these numbers depend on; see below.".to_owned();
         parts.push(ReportPart::Text(Ink::Bad, text));
     }
     parts.extend(of.banner.as_deref().map(|name| ReportPart::Text(Ink::Faint, banner(name))));

@@ -126,12 +126,12 @@ impl FromStr for Assertion {
             let names: Vec<String> = of_runs.map(|metric| metric.to_string()).collect();
             let help = match nearest(metric_name, names.iter().map(String::as_str)) {
                 Some(name) => format!("did you mean `{name}`?"),
-                None => "metrics are such as `read.bw`, `write.iops`, `fsync.lat.p99`, `read.resp.p99`".to_owned(),
+                None => "examples are `read.bw`, `write.iops`, `fsync.lat.p99`, `read.resp.p99`".to_owned(),
             };
             error(metric_start..name_end.max(metric_start), format!("unknown metric `{metric_name}`"), help)
         })?;
         if metric.device_count().is_some() {
-            let message = format!("a run alone has no `{metric}`: devices are counted in studies");
+            let message = format!("a single run has no `{metric}`: devices are counted in studies");
             return Err(error(metric_start..name_end, message, "put it into a study's `metrics`".to_owned()));
         }
         let value_text = &text[at + length..];
@@ -157,11 +157,11 @@ impl FromStr for Assertion {
 const fn wanted(unit: Unit) -> (&'static str, &'static str) {
     match unit {
         Unit::BytesPerSecond => ("a byte rate", "it with its unit, such as `500MB/s` or `200MiB/s`"),
-        Unit::OpsPerSecond => ("a rate", "it such as `10000/s` or `10k`"),
+        Unit::OpsPerSecond => ("a rate", "it as `10000/s` or `10k`"),
         Unit::Nanoseconds => ("a time", "it with its unit, such as `5ms` or `200us`"),
-        Unit::Cpus => ("a number of processors", "it such as `0.5` or `50%`"),
+        Unit::Cpus => ("a number of processors", "it as `0.5` or `50%`"),
         // An assertion never has these units: see `from_str`.
-        Unit::Bytes | Unit::Ops | Unit::BytesPerOp | Unit::BytesPerByte => ("a number", "it such as `512`"),
+        Unit::Bytes | Unit::Ops | Unit::BytesPerOp | Unit::BytesPerByte => ("a number", "it as `512`"),
     }
 }
 

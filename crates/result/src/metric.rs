@@ -344,7 +344,7 @@ impl fmt::Display for Metric {
 
 /// Error from parsing the name of a metric.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown metric `{0}`; metrics are such as `read.bw`, `write.iops`, `fsync.lat.p99`, `create.ops`")]
+#[error("unknown metric `{0}`; examples are `read.bw`, `write.iops`, `fsync.lat.p99`, `create.ops`")]
 pub struct UnknownMetric(pub String);
 
 impl FromStr for Metric {

@@ -43,7 +43,7 @@ pub struct RepeatedRuns {
     pub workload: String,
     /// Path of the place, as typed.
     pub path: String,
-    /// Start of the first run, RFC 3339, UTC.
+    /// Time of the start, RFC 3339, UTC.
     pub started_at: String,
     /// Seed of the first round, and of every load.
     pub seed: u64,

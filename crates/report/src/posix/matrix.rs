@@ -31,7 +31,7 @@ pub fn matrix(reports: &[Conformance]) -> String {
          <h1>Conformance of {} file systems</h1>",
         reports.len()
     );
-    html.push_str("<p>A cell shows how many cases of a rule hold, of those that were tested; what fails is in its tooltip.</p><table><thead><tr><th>rule");
+    html.push_str("<p>A cell shows how many cases of a rule hold, of those that were tested; its tooltip lists the failures.</p><table><thead><tr><th>rule");
     for report in reports {
         html.push_str(&format!(
             "<th>{}<br><small>{}<br>{} as {}</small>",

@@ -50,7 +50,7 @@ fn parts(conformance: &Conformance, verbose: bool, shown: usize) -> Vec<ReportPa
             (Ink::Caution, format!("{kind} breaks no rule of {levels} that was judged; {open} did not end in time."))
         }
         0 if conformance.count(PosixOutcome::ExpectedFail) > 0 => {
-            (Ink::Good, format!("{kind} conforms to {levels}, but for what is expected."))
+            (Ink::Good, format!("{kind} conforms to {levels}, except for expected failures."))
         }
         0 => (Ink::Good, format!("{kind} conforms to {levels}.")),
         _ => {
