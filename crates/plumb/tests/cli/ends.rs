@@ -100,7 +100,7 @@ fn a_cached_read_under_a_cold_name_is_3() {
     assert_eq!(metric(&result, "read", "read.bw")["tier"], "mixed");
     home.plumb("run stream-read --at sim:hdd?cached=100%").expect(3).says(&[
         "Rejected: stream-read: ",
-        "It counts in no comparison",
+        "Comparisons leave it out",
         "✗ A1 stream-read",
         "More: plumb explain A1",
     ]);
