@@ -253,7 +253,7 @@ fn script(request: &FioPlanRequest<'_>) -> Result<Script, FioPlanError> {
     });
     Ok(Script {
         mix,
-        way,
+        offset_order: way,
         sizes,
         sizes_by_order: stream.sizes_by_order,
         align,
