@@ -240,7 +240,7 @@ mod tests {
         std::fs::write(&path, "before").unwrap();
         let append = OpenStep { append: true, ..open_step(true, None) };
         let mut stream = opened(&append, &File::options().append(true).open(&path).unwrap());
-        assert_eq!((system_at(stream.fd()), stream.write(b" and after")), (6, Ok(11)));
+        assert_eq!((system_at(stream.fd()), stream.write(b" and after")), (6, Ok(10)));
         assert_eq!(
             std::fs::read(&path).unwrap(),
             b"before",

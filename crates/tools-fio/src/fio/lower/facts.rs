@@ -49,6 +49,11 @@ pub(super) fn span(sizes: &PerDirection<KindSizes>, kind: ByKind<bool>) -> Strin
     parts.join(" or ")
 }
 
+/// Limits a number of ops to what a workload file can hold: the integers of TOML are signed. No job lives to do as many.
+pub(super) fn ops_limit(ops: Option<u64>) -> Option<u64> {
+    ops.map(|ops| ops.min(i64::MAX as u64))
+}
+
 /// From a dialect's three to the workload's.
 pub(super) fn by_kind<T>(each: PerDirection<T>) -> ByKind<T> {
     ByKind { read: each.read, write: each.write, trim: each.trim }

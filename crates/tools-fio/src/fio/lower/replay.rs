@@ -2,7 +2,7 @@
 
 use super::clone::JobClone;
 use super::error::{JobFault, LowerError, LowerErrors};
-use super::facts::{Layout, Recorded, moves};
+use super::facts::{Layout, Recorded, moves, ops_limit};
 use super::names::files;
 use super::places::{AskedRecording, Found, Places, RecordedName, RecordingPart};
 use crate::fio::Fio;
@@ -213,7 +213,7 @@ pub(super) fn recording(copy: &mut JobClone<'_>, recorded: &Recorded) -> Recordi
             Some(crate::fio::value::FileRegion::Bytes(bytes)) if bytes > 0 => Some(Bytes(bytes)),
             _ => None,
         },
-        max_ops: copy.job.direction.region.number_ios,
+        max_ops: ops_limit(copy.job.direction.region.number_ios),
         ..Recording::new(PathBuf::from(&recorded.path), Bytes(recorded.files.largest_bytes.max(1)))
     };
     if recorded.files.waits > 0 && recorded.waits == Waits::Manual && !replay.no_stall {

@@ -2,7 +2,7 @@
 
 use super::clone::JobClone;
 use super::error::JobFault;
-use super::facts::{Layout, by_kind, smallest};
+use super::facts::{Layout, by_kind, ops_limit, smallest};
 use crate::fio::options::direction::{Generator, KindSizes, NORANDOMMAP, RANDOM_GENERATOR, RANDSEED};
 use crate::fio::options::queue::SubmitMode;
 use crate::fio::options::zones::{ZONEMODE, ZONERANGE, ZONESKIP, ZoneMode};
@@ -77,7 +77,7 @@ fn stream(copy: &mut JobClone<'_>, layout: &Layout) -> Stream {
         file_choice: copy.job.files.service,
         open_files: opens.filter(|open| (*open as usize) < copy.names.count()),
         io_bytes: layout.io_bytes,
-        max_ops: work.region.number_ios,
+        max_ops: ops_limit(work.region.number_ios),
         loops: u64::from(copy.job.identity.loops.max(1)),
         repeat_until_time: copy.job.stop.time_based && copy.job.stop.runtime.is_some(),
         fill_device: copy.job.files.fill_device,
@@ -196,7 +196,12 @@ fn coverage(copy: &mut JobClone<'_>) -> Coverage {
 fn trim_amid(copy: &JobClone<'_>) -> Option<TrimAmid> {
     let trim = &copy.job.trim;
     let percent = u8::try_from(trim.percentage.min(100)).ok().filter(|percent| *percent > 0)?;
-    Some(TrimAmid { percent, backlog: trim.backlog, batch: trim.backlog_batch, expects_zeros: trim.verify_zero })
+    Some(TrimAmid {
+        percent,
+        backlog: ops_limit(trim.backlog),
+        batch: trim.backlog_batch,
+        expects_zeros: trim.verify_zero,
+    })
 }
 
 fn zones(copy: &mut JobClone<'_>) -> Option<ZoneStride> {

@@ -589,6 +589,16 @@ proptest! {
     }
 }
 
+// Protects: counts that fio accepts and TOML cannot hold are limited, and the workload is written.
+#[test]
+fn the_largest_counts_fit_a_workload_file() {
+    let largest = u64::MAX;
+    let lowered =
+        lowered(&format!("[a]\nsize=1m\nrw=write\nverify=crc32c\nnumber_ios={largest}\nverify_backlog={largest}\n"));
+    let toml = native::to_toml(&lowered.workload).unwrap();
+    assert_eq!(toml.matches(&i64::MAX.to_string()).count(), 2, "{toml}");
+}
+
 /// Job files of options with all sorts of values.
 fn job_texts() -> impl Strategy<Value = String> {
     use fio::options;

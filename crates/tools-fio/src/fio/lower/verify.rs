@@ -2,7 +2,7 @@
 
 use super::clone::JobClone;
 use super::error::JobFault;
-use super::facts::{Layout, largest, smallest};
+use super::facts::{Layout, largest, ops_limit, smallest};
 use super::parts::pattern;
 use crate::fio::options::verify::{VERIFY_HEADER_SEED, VERIFY_WRITE_SEQUENCE};
 use crate::fio::value::direction::AccessOrder;
@@ -55,7 +55,7 @@ pub(super) fn rules(copy: &mut JobClone<'_>, layout: &Layout) -> Option<Verify> 
         dump: said.dump,
         threads: said.async_threads,
         thread_cpus: said.async_cpus.clone().unwrap_or_default(),
-        backlog: said.backlog,
+        backlog: ops_limit(said.backlog),
         backlog_batch: said.backlog_batch,
         redraw: said.experimental,
         expects_number,
