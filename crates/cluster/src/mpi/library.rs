@@ -372,7 +372,7 @@ pub(super) enum Overwrite {
     Always,
 }
 
-/// Overwrite an environment variable of this process, for the library that is about to be initialized.
+/// Sets an environment variable of this process, for the library that is about to be initialized.
 pub(super) fn set_variable(name: &CStr, value: &CStr, overwrite: Overwrite) {
     // SAFETY: both strings end with a zero. Called before MPI is initialized, by the only thread of this
     // process that uses the environment.
