@@ -222,7 +222,7 @@ fn script(request: &FioPlanRequest<'_>) -> Result<Script, FioPlanError> {
         return Err(FioPlanError::NoRoom { smallest });
     }
     let seeds = Seeds::new(stream.seed, stream.worker_number, stream.seeding);
-    let way = plan_offset_order(stream, mix, &sizes, align, &parts, &seeds)?;
+    let offset_order = plan_offset_order(stream, mix, &sizes, align, &parts, &seeds)?;
     let most_mapped = parts.distinct().map(|part| part.mapped).max().unwrap_or_default();
     let wide = match stream.generator {
         RandomGenerator::Taus258 => true,
@@ -253,7 +253,7 @@ fn script(request: &FioPlanRequest<'_>) -> Result<Script, FioPlanError> {
     });
     Ok(Script {
         mix,
-        offset_order: way,
+        offset_order,
         sizes,
         sizes_by_order: stream.sizes_by_order,
         align,
