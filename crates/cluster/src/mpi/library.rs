@@ -366,13 +366,13 @@ fn loader_message() -> String {
 /// Whether a variable that is already set is overwritten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Overwrite {
-    /// Keep a value that is already set.
+    /// Keeps a value that is already set.
     Default,
-    /// Overwrite any value with Plumb's.
+    /// Overwrites any value with Plumb's.
     Always,
 }
 
-/// Overwrite an environment variable of this process, for the library that is about to be initialized.
+/// Sets an environment variable of this process, for the library that is about to be initialized.
 pub(super) fn set_variable(name: &CStr, value: &CStr, overwrite: Overwrite) {
     // SAFETY: both strings end with a zero. Called before MPI is initialized, by the only thread of this
     // process that uses the environment.

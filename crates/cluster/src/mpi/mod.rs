@@ -13,7 +13,7 @@ pub use io::{Alone, MpiBlocks, MpiFile, MpiIo, MpiIoError, MpiOpening};
 use crate::cluster::{Cluster, EndCause, Leave, Patience};
 use crate::error::{ClusterError, StartError};
 use crate::launcher::{Launched, Launcher, SETTING, started_by};
-use library::{CallError, Library, OpenError, Request, Sets, Tag, Threads};
+use library::{CallError, Library, OpenError, Overwrite, Request, Tag, Threads};
 use pulse::VitalSigns;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -91,11 +91,11 @@ pub fn alone() -> Result<Alone, StartError> {
 /// Initializes a library after it was opened.
 fn begin(library: Library) -> Result<Mpi, StartError> {
     // Workers may be separate processes that never call MPI. Open MPI's warning about fork does not apply to them.
-    library::set_variable(c"OMPI_MCA_mpi_warn_on_fork", c"0", Sets::Default);
+    library::set_variable(c"OMPI_MCA_mpi_warn_on_fork", c"0", Overwrite::Default);
     // Open MPI's components `lockedfile` and `individual` for shared file pointers, which Plumb does not use,
     // create helper files next to each opened file and overwrite files of the same names. The write guard does not
     // see that, so both are disabled.
-    library::set_variable(c"OMPI_MCA_sharedfp", c"^lockedfile,individual", Sets::Always);
+    library::set_variable(c"OMPI_MCA_sharedfp", c"^lockedfile,individual", Overwrite::Always);
     let failed = |error: CallError| StartError::Failed {
         library: library.name.clone(),
         function: error.function,

@@ -299,7 +299,7 @@ impl Connection {
             let _ = self.stderr_closed.recv_timeout(LAST_WORDS);
         }
         let stderr_lines = self.stderr_lines.lock().unwrap_or_else(PoisonError::into_inner);
-        let lines: Vec<&str> = lines.iter().map(String::as_str).filter(|line| !line.is_empty()).collect();
+        let lines: Vec<&str> = stderr_lines.iter().map(String::as_str).filter(|line| !line.is_empty()).collect();
         let trouble = Trouble::parse(&lines);
         let mut text = match (&trouble, lines.last()) {
             (Some(trouble), _) => trouble.sentence(&self.to),
